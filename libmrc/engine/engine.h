@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One device: its queue pairs, memory, ports and timers. Sans-I/O: time and frames are given to it, and it never
+// blocks, allocates or throws on the data path.
+//
+// Threads: everything here runs under one lock of the caller's ("the device's lock"), except what is marked
+// lock-free. Completion and work queues are shared with application threads as their headers say.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "libmrc/engine/timer_wheel.h"
+#include "libmrc/memory/memory_table.h"
+#include "libmrc/port/counters.h"
+#include "libmrc/port/port.h"
+#include "libmrc/port/transmitter.h"
+#include "libmrc/qp/completion_queue.h"
+#include "libmrc/qp/queue_pair.h"
+#include "libmrc/qp/services.h"
+#include "libmrc/wire/time.h"
+
+namespace mrc {
+
+struct EngineConfig {
+  Qpn first_qpn{16};          // this engine's queue pairs are numbered from here...
+  uint32_t qpn_count = 4096;  // ...so many; both given by whoever shares out the QPN space
+  uint64_t seed = 1;
+  TransportConfig transport;
+};
+
+// What the engine tells its owner outside the data path. Called under the device's lock.
+class EventSink {
+ public:
+  virtual ~EventSink() = default;
+  // Completions were pushed; called at most once per completion queue and burst.
+  virtual void completions(CompletionQueue& queue) = 0;
+  virtual void completion_queue_overrun(CompletionQueue& queue) = 0;
+  virtual void queue_pair_event(QueuePair& qp, QueuePairEvent event) = 0;
+};
+
+class Engine {
+ public:
+  // One port per plane, in order of planes. Ports and sink outlive the engine.
+  Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  MemoryTable& memory() { return memory_; }
+  const Counters& counters() const { return counters_; }
+  size_t plane_count() const { return transmitter_.plane_count(); }
+
+  // nullptr: no number is free. The completion queues outlive the queue pair.
+  QueuePair* create(const QueuePairConfig& config);
+  void destroy(QueuePair* qp);
+  QueuePair* find(Qpn qpn);
+  // False: the transition is not allowed or an attribute it needs is missing or out of range; nothing was changed.
+  bool modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now);
+
+  // Lock-free, any thread: there is new work in the queue pair's queues.
+  void ring_doorbell(QueuePair& qp);
+  bool doorbell_pending() const { return doorbells_.load(std::memory_order_relaxed) != nullptr; }
+
+  // One burst of receive, timers and transmit. Returns how many frames it received or sent: 0 = idle.
+  size_t progress(Nanoseconds now);
+  // When progress() must be called at the latest although nothing arrives.
+  Nanoseconds next_deadline() const;
+  // Queue pairs that can receive or send (RTR or beyond, not in error).
+  uint32_t connected() const { return connected_; }
+  // Paths in use and in all, over the connected queue pairs.
+  void count_paths(uint32_t* active, uint32_t* all) const;
+
+ private:
+  size_t receive(Nanoseconds now);
+  void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
+  void take_doorbells();
+  void run_timers(Nanoseconds now);
+  void transmit(Nanoseconds now);
+  void schedule(QueuePair& qp);
+  void unlink(QueuePair& qp);
+  void after_work(QueuePair& qp);  // re-arms timers and collects events
+  void report();
+
+  EngineConfig config_;
+  MemoryTable memory_;
+  Counters counters_;
+  Transmitter transmitter_;
+  CompletionSink completions_;
+  Services services_;
+  TimerWheel timers_;
+  EventSink* sink_;
+  std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by QPN - first_qpn
+  uint32_t next_slot_ = 0;
+  uint32_t connected_ = 0;
+  uint64_t random_;
+  // Queue pairs with something to send, round robin.
+  QueuePair* active_head_ = nullptr;
+  QueuePair* active_tail_ = nullptr;
+
+  alignas(64) std::atomic<QueuePair*> doorbells_{nullptr};  // written by application threads
+};
+
+}  // namespace mrc

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/qp/completion_queue.h"
+
+#include <bit>
+
+namespace mrc {
+
+CompletionQueue::CompletionQueue(uint32_t entries_min)
+    : ring_(new Completion[std::bit_ceil(entries_min < 1 ? 1u : entries_min)]),
+      mask_(std::bit_ceil(entries_min < 1 ? 1u : entries_min) - 1) {}
+
+void CompletionQueue::remove(Qpn qpn) {
+  uint64_t kept = head_.load(std::memory_order_relaxed);
+  const uint64_t tail = tail_.load(std::memory_order_relaxed);
+  for (uint64_t at = kept; at != tail; ++at) {
+    if (ring_[at & mask_].qpn == qpn) continue;
+    ring_[kept++ & mask_] = ring_[at & mask_];
+  }
+  tail_.store(kept, std::memory_order_release);
+}
+
+bool CompletionQueue::resize(uint32_t entries_min) {
+  const uint32_t entries = std::bit_ceil(entries_min < 1 ? 1u : entries_min);
+  const uint64_t head = head_.load(std::memory_order_relaxed);
+  const uint64_t tail = tail_.load(std::memory_order_relaxed);
+  if (tail - head > entries) return false;
+  std::unique_ptr<Completion[]> ring(new Completion[entries]);
+  for (uint64_t at = head; at != tail; ++at) ring[at & (entries - 1)] = ring_[at & mask_];
+  ring_ = std::move(ring);
+  mask_ = entries - 1;
+  return true;
+}
+
+}  // namespace mrc

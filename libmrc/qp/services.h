@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a queue pair may use of its device, handed to it with every call.
+#pragma once
+
+#include <vector>
+
+#include "libmrc/memory/memory_table.h"
+#include "libmrc/port/counters.h"
+#include "libmrc/port/transmitter.h"
+#include "libmrc/qp/completion_queue.h"
+
+namespace mrc {
+
+// Settings of the transport that all queue pairs of a device share.
+struct TransportConfig {
+  uint32_t paths_per_plane = 32;
+  uint32_t paths_min_active = 1;        // MRC 4.2, ev_min_active: never demote below it
+  uint32_t window_bytes = 1u << 20;     // fixed congestion window
+  uint32_t window_packets = 1024;       // MPR: packets beyond the cumulative PSN (power of two)
+  uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
+  uint16_t immediates_max = 128;        // max_wimm: WriteImm messages in flight
+  Nanoseconds reorder_window_min = 20 * kMicrosecond;
+  Nanoseconds probe_interval = kMillisecond;
+  Nanoseconds probe_interval_max = kSecond;
+  uint8_t dscp_data = 0;                // MRC 7 [P]: NO_TRIM
+  uint8_t dscp_control = 46;
+};
+
+// Collects which completion queues were pushed to, so that the owner is told once per burst.
+class CompletionSink {
+ public:
+  // False: the queue has overrun.
+  bool push(CompletionQueue* queue, const Completion& completion) {
+    ++pushed_;
+    note(queue);
+    if (queue->push(completion)) return true;
+    overrun_.push_back(queue);
+    return false;
+  }
+  template <typename Pushed, typename Overrun>
+  void drain(Pushed&& pushed, Overrun&& overrun) {
+    for (CompletionQueue* queue : touched_) pushed(*queue);
+    touched_.clear();
+    for (CompletionQueue* queue : overrun_) overrun(*queue);
+    overrun_.clear();
+  }
+  void forget(CompletionQueue* queue);
+  size_t pushed() const { return pushed_; }
+
+ private:
+  void note(CompletionQueue* queue) {
+    for (CompletionQueue* known : touched_)
+      if (known == queue) return;
+    touched_.push_back(queue);
+  }
+  std::vector<CompletionQueue*> touched_;
+  std::vector<CompletionQueue*> overrun_;
+  size_t pushed_ = 0;
+};
+
+struct Services {
+  MemoryTable& memory;
+  Counters& counters;
+  Transmitter& transmitter;
+  CompletionSink& completions;
+  const TransportConfig& config;
+};
+
+}  // namespace mrc

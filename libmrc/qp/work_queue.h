@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Rings of work requests between the application (which posts, under a lock of its own) and the engine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "libmrc/memory/memory_table.h"
+#include "libmrc/wire/psn.h"
+
+namespace mrc {
+
+enum class Operation : uint8_t {
+  kWrite,
+  kWriteImm,
+  kSend,
+  kSendImm,
+  kSendInvalidate,
+  kRead,
+  kCompareSwap,
+  kFetchAdd,
+};
+
+enum RequestFlag : uint8_t {
+  kSignaled = 1 << 0,
+  kSolicited = 1 << 1,
+  kFence = 1 << 2,
+  kInline = 1 << 3,  // the data stand behind the request itself
+};
+
+struct Segment {
+  uint64_t address;
+  uint32_t bytes;
+  MemoryKey key;
+};
+static_assert(sizeof(Segment) == 16);
+
+// Behind it in the ring: `segments_max` segments, or the inline data.
+struct SendRequest {
+  // Written by the application, read by the engine.
+  uint64_t work_id;
+  uint64_t remote_address;
+  MemoryKey remote_key;
+  uint32_t immediate;  // as it shall stand in the packet
+  uint32_t bytes;      // sum of the segments
+  Operation operation;
+  uint8_t flags;
+  uint8_t segment_count;
+  uint64_t compare_add;
+  uint64_t swap;
+  // Written by the engine when the request is turned into packets.
+  Psn first_psn;
+  Psn last_psn;
+  uint16_t msn;
+  uint16_t receive_msn;
+
+  Segment* segments() { return reinterpret_cast<Segment*>(this + 1); }
+  const Segment* segments() const { return reinterpret_cast<const Segment*>(this + 1); }
+  uint8_t* inline_data() { return reinterpret_cast<uint8_t*>(this + 1); }
+  const uint8_t* inline_data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+};
+
+struct ReceiveRequest {
+  uint64_t work_id;
+  uint32_t segment_count;
+  uint32_t bytes;
+
+  Segment* segments() { return reinterpret_cast<Segment*>(this + 1); }
+  const Segment* segments() const { return reinterpret_cast<const Segment*>(this + 1); }
+};
+
+// A ring of requests with a fixed stride. Indices run freely and are masked on use.
+//   reserve/publish: application.  front/at/release: engine.
+template <typename Request>
+class WorkQueue {
+ public:
+  WorkQueue(uint32_t entries, uint32_t extra_bytes);
+
+  // Slot number `ahead` behind the last published one; nullptr: the queue is full.
+  Request* reserve(uint32_t ahead = 0) {
+    const uint64_t at = tail_.load(std::memory_order_relaxed) + ahead;
+    return at - head_.load(std::memory_order_acquire) >= entries_ ? nullptr : slot(at);
+  }
+  void publish(uint32_t count) {
+    tail_.store(tail_.load(std::memory_order_relaxed) + count, std::memory_order_release);
+  }
+
+  uint64_t head() const { return head_.load(std::memory_order_relaxed); }
+  uint64_t tail() const { return tail_.load(std::memory_order_acquire); }
+  bool empty() const { return head() == tail(); }
+  Request& at(uint64_t index) { return *slot(index); }
+  void release(uint64_t new_head) { head_.store(new_head, std::memory_order_release); }
+
+  uint32_t capacity() const { return entries_; }
+
+ private:
+  Request* slot(uint64_t index) {
+    return reinterpret_cast<Request*>(memory_.get() + (index & mask_) * stride_);
+  }
+
+  uint32_t entries_;  // as asked for; the ring is the next power of two
+  uint32_t mask_;
+  uint32_t stride_;
+  std::unique_ptr<uint8_t[]> memory_;
+  alignas(64) std::atomic<uint64_t> tail_{0};  // written by the application
+  alignas(64) std::atomic<uint64_t> head_{0};  // written by the engine
+};
+
+extern template class WorkQueue<SendRequest>;
+extern template class WorkQueue<ReceiveRequest>;
+using SendQueue = WorkQueue<SendRequest>;
+using ReceiveQueue = WorkQueue<ReceiveRequest>;
+
+}  // namespace mrc

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Writes one frame into a buffer of the port's: Ethernet to UDP, transport headers, payload copied and
+// checksummed in one pass, pad and ICRC.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "libmrc/wire/headers.h"
+#include "libmrc/wire/icrc.h"
+#include "libmrc/wire/identifiers.h"
+#include "libmrc/wire/packet.h"
+
+namespace mrc {
+
+// The largest frame: Ethernet, SRv6 outer header, IPv6, UDP, BTH, METH, TSETH, RETH, ImmDt, 4 KiB, ICRC.
+inline constexpr size_t kMtuMax = 4096;
+inline constexpr size_t kFrameBytesMax = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4 + kMtuMax + 4;
+
+// Everything below UDP that stays the same towards one destination on one plane.
+struct NetworkHeader {
+  MacAddress source_mac;
+  MacAddress destination_mac;
+  IpAddress source;
+  IpAddress destination;
+  bool srv6 = false;
+  IpAddress outer_source;       // only with srv6
+  IpAddress outer_destination;  // the uSID list; only with srv6
+  uint8_t hop_limit = 64;
+};
+
+class FrameWriter {
+ public:
+  // `transport_bytes` is BTH up to and including the pad, without ICRC. The buffer has kFrameBytesMax bytes.
+  FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy, uint8_t dscp, Ecn ecn,
+              size_t transport_bytes);
+
+  template <typename Header>
+  void add(const Header& header) {
+    header.store(buffer_ + at_);
+    at_ += Header::kBytes;
+  }
+  void add_immediate(uint32_t immediate);
+
+  // Ends the headers: from here on only payload. Must be called once, also when there is none.
+  void end_headers();
+  // Copies payload and updates the ICRC.
+  void add_payload(const uint8_t* from, size_t bytes);
+  // Pads, appends the ICRC; returns the frame's length.
+  size_t finish(size_t pad_bytes);
+
+ private:
+  uint8_t* buffer_;
+  size_t at_ = 0;
+  size_t ip_at_ = 0;
+  uint32_t crc_ = kCrcInit;
+};
+
+// MRC 1.7 [P]: how an entropy value is laid over the UDP source port (low half) and the flow label (high half).
+struct EntropyFields {
+  uint16_t source_port;
+  uint16_t flow_label;
+};
+constexpr EntropyFields split_entropy(Entropy entropy) {
+  const auto value = static_cast<uint32_t>(entropy);
+  return {static_cast<uint16_t>(value), static_cast<uint16_t>(value >> 16)};
+}
+constexpr Entropy join_entropy(EntropyFields fields) {
+  return Entropy{static_cast<uint32_t>(fields.flow_label) << 16 | fields.source_port};
+}
+
+}  // namespace mrc

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The invariant CRC of RoCEv2: CRC-32 (Ethernet polynomial) over 8 bytes of 0xFF, the IP and UDP headers with
+// the fields that switches change masked to ones, BTH with byte 4 masked, and everything after it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mrc {
+
+// CRC-32 as in Ethernet and zlib, in running form: start with kCrcInit, finish with ~crc.
+inline constexpr uint32_t kCrcInit = 0xFFFFFFFFu;
+uint32_t crc32_update(uint32_t crc, const uint8_t* data, size_t bytes);
+// Copies and updates in one pass over the data.
+uint32_t crc32_copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
+
+// The variants behind the two functions above, chosen once by what the CPU offers; named for tests.
+uint32_t crc32_update_table(uint32_t crc, const uint8_t* data, size_t bytes);
+uint32_t crc32_update_arm(uint32_t crc, const uint8_t* data, size_t bytes);     // only if crc32_has_arm()
+uint32_t crc32_update_pclmul(uint32_t crc, const uint8_t* data, size_t bytes);  // only if crc32_has_pclmul()
+bool crc32_has_arm();
+bool crc32_has_pclmul();
+
+// Running CRC over the masked headers: `ip` points at the inner IP header, `bytes` reaches at least to the end of
+// BTH (IPv4: 20 + 8 + 12, IPv6: 40 + 8 + 12) and may include more headers and payload.
+uint32_t icrc_headers(const uint8_t* ip, size_t bytes);
+
+}  // namespace mrc

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The small names that travel in packets: QP numbers, memory keys, entropy, addresses. Each its own type, so
+// that none can be passed for another.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace mrc {
+
+class Qpn {
+ public:
+  static constexpr uint32_t kMask = 0xFFFFFF;
+  constexpr Qpn() = default;
+  constexpr explicit Qpn(uint32_t value) : value_(value & kMask) {}
+  constexpr uint32_t value() const { return value_; }
+  friend constexpr bool operator==(Qpn, Qpn) = default;
+
+ private:
+  uint32_t value_ = 0;
+};
+
+inline constexpr Qpn kEndpointQpn{2};  // MRC 1.2: reserved for endpoint operations
+
+enum class MemoryKey : uint32_t {};
+
+// The 32-bit entropy value (EV) as packets carry and echo it.
+enum class Entropy : uint32_t {};
+
+// Index of a network plane; a device has one port per plane.
+using Plane = uint8_t;
+inline constexpr Plane kPlanesMax = 16;
+
+struct MacAddress {
+  std::array<uint8_t, 6> bytes{};
+  friend bool operator==(const MacAddress&, const MacAddress&) = default;
+};
+
+// An IP address in its 128-bit form, which is also the GID: IPv4 is ::ffff:a.b.c.d.
+struct IpAddress {
+  std::array<uint8_t, 16> bytes{};
+
+  static constexpr IpAddress v4(uint8_t a, uint8_t b, uint8_t c, uint8_t d) {
+    return IpAddress{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d}};
+  }
+  bool is_v4() const {
+    static constexpr uint8_t kPrefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+    return std::memcmp(bytes.data(), kPrefix, sizeof kPrefix) == 0;
+  }
+  const uint8_t* v4_bytes() const { return bytes.data() + 12; }
+  friend bool operator==(const IpAddress&, const IpAddress&) = default;
+};
+
+}  // namespace mrc

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What a process shows of its device to others of the same user: a file in the run directory, written by the
+// provider's background thread every few milliseconds and read by mrc_top.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace mrc {
+
+struct StatsPage {
+  static constexpr uint32_t kMagic = 0x4D524353;  // "MRCS"
+  static constexpr uint32_t kVersion = 1;
+  static constexpr const char* kFilePrefix = "stats.";  // + process slot
+
+  std::atomic<uint32_t> magic;  // written last, cleared when the device closes
+  uint32_t version;
+  uint32_t pid;
+  uint32_t planes;
+  char device[16];
+  char command[32];
+  // Plain counters, each always consistent in itself.
+  std::atomic<uint64_t> updated_ns;  // CLOCK_MONOTONIC
+  std::atomic<uint64_t> connected_qps;
+  std::atomic<uint64_t> paths_active;
+  std::atomic<uint64_t> paths_all;
+  std::atomic<uint64_t> payload_bytes_sent;
+  std::atomic<uint64_t> payload_bytes_placed;
+  std::atomic<uint64_t> retransmits;
+  std::atomic<uint64_t> paths_demoted;
+  std::atomic<uint64_t> paths_restored;
+  std::atomic<uint64_t> drops;  // all causes
+};
+
+}  // namespace mrc
