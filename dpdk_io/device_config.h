@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The settings of the device: one TOML file (MRC_CONFIG, else /etc/mrc/mrc.toml), else what is built in here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "libmrc/qp/services.h"
+#include "libmrc/wire/identifiers.h"
+
+namespace mrc {
+
+struct DeviceConfig {
+  std::string name = "mrc0";
+  uint32_t planes = 4;    // 1..kPlanesMax
+  uint32_t mtu = 4096;    // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
+  uint32_t mbufs = 4096;  // packet buffers of the process
+  TransportConfig transport;
+};
+
+// Reads the settings, environment included. False: `error` says which file, line and key, and what is wanted.
+bool load_device_config(DeviceConfig* config, std::string* error);
+
+// The same for the text of a file; `file` is only used in errors.
+bool parse_device_config(const std::string& text, const std::string& file, DeviceConfig* config,
+                         std::string* error);
+
+}  // namespace mrc

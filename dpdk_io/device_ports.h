@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The ports of one device in this process: all that the provider sees of dpdk_io. Opening starts EAL, claims a
+// process slot in the run directory (which fixes the range of QP numbers) and makes one port per plane.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "dpdk_io/device_config.h"
+#include "libmrc/port/port.h"
+#include "libmrc/wire/identifiers.h"
+
+namespace mrc {
+
+// Threads: the ports belong to one thread at a time (the provider's device lock). service() may run at the same
+// time on another thread, but on one only; open and the destructor run while neither is in use.
+class DevicePorts {
+ public:
+  // Null: `error` says what, why and what to do. Several devices may be open in one process.
+  static std::unique_ptr<DevicePorts> open(const DeviceConfig& config, std::string* error);
+  ~DevicePorts();
+  DevicePorts(const DevicePorts&) = delete;
+  DevicePorts& operator=(const DevicePorts&) = delete;
+
+  std::span<Port* const> ports() const;  // index is the plane
+
+  // The QP numbers of this process: no other process of this user on this host has them.
+  Qpn first_qpn() const;
+  uint32_t qpn_count() const;
+
+  uint32_t slot() const;
+  const std::string& run_directory() const;
+
+  // Makes and removes links. Call it often (every millisecond or so while something is going on, at least every
+  // 100 ms otherwise); cheap when there is nothing to do. Never blocks for long, never called by the data path.
+  void service();
+  // Readable when service() has something to do at once; for poll() only.
+  int event_fd() const;
+
+ private:
+  class Impl;
+  explicit DevicePorts(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace mrc
