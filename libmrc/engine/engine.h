@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One device: its queue pairs, memory, ports and timers. Sans-I/O: time and frames are given to it, and it never
-// blocks, allocates or throws on the data path.
+// One device: its queue pairs, memory, ports and timers. Sans-I/O: time and frames are given to it, and it
+// never blocks, allocates or throws on the data path.
 //
 // Threads: everything here runs under one lock of the caller's ("the device's lock"), except what is marked
 // lock-free. Completion and work queues are shared with application threads as their headers say.
@@ -57,7 +57,8 @@ class Engine {
   QueuePair* create(const QueuePairConfig& config);
   void destroy(QueuePair* qp);
   QueuePair* find(Qpn qpn);
-  // False: the transition is not allowed or an attribute it needs is missing or out of range; nothing was changed.
+  // False: the transition is not allowed or an attribute it needs is missing or out of range; nothing was
+  // changed.
   bool modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now);
 
   // Lock-free, any thread: there is new work in the queue pair's queues.
@@ -83,6 +84,7 @@ class Engine {
   void unlink(QueuePair& qp);
   void after_work(QueuePair& qp);  // re-arms timers and collects events
   void report();
+  uint32_t slot_of(const QueuePair& qp) const { return qp.qpn().value() - config_.first_qpn.value(); }
 
   EngineConfig config_;
   MemoryTable memory_;
@@ -93,9 +95,12 @@ class Engine {
   TimerWheel timers_;
   EventSink* sink_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by QPN - first_qpn
+  std::vector<QueuePair*> live_;
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;
   uint64_t random_;
+  uint64_t burst_ = 0;  // calls of progress()
+  Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
   // Queue pairs with something to send, round robin.
   QueuePair* active_head_ = nullptr;
   QueuePair* active_tail_ = nullptr;

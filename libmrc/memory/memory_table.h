@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Registered memory: keys, bounds and rights. Every byte that the engine reads for or writes from the network goes
-// through translate(); a key names a region and a generation, so a stale key never matches.
+// Registered memory: keys, bounds and rights. Every byte that the engine reads for or writes from the network
+// goes through translate(); a key names a region and a generation, so a stale key never matches.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ enum AccessRight : uint8_t {
 };
 
 struct MemoryRegion {
-  uint8_t* base = nullptr;      // where it is in this process
-  uint64_t address = 0;         // what work requests and packets call its first byte
+  uint8_t* base = nullptr;  // where it is in this process
+  uint64_t address = 0;     // what work requests and packets call its first byte
   uint64_t bytes = 0;
-  MemoryKey key{};              // 0 = slot is free
+  MemoryKey key{};  // 0 = slot is free
   ProtectionDomain domain{};
   uint8_t access = 0;
 

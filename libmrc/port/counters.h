@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the engine counts, with a reason for everything. Written under the device's lock; readers of a live engine
-// may see a value a burst old.
+// What the engine counts, with a reason for everything. Written under the device's lock; readers of a live
+// engine may see a value a burst old.
 #pragma once
 
 #include <array>
@@ -15,10 +15,10 @@ struct Counters {
   // Frames and payload that crossed the ports.
   uint64_t frames_sent = 0;
   uint64_t frames_received = 0;
-  uint64_t data_packets_sent = 0;       // first transmissions
-  uint64_t payload_bytes_sent = 0;      // of first transmissions
-  uint64_t payload_bytes_placed = 0;    // new data written to memory
-  uint64_t messages_completed = 0;      // at the requester
+  uint64_t data_packets_sent = 0;     // first transmissions
+  uint64_t payload_bytes_sent = 0;    // of first transmissions
+  uint64_t payload_bytes_placed = 0;  // new data written to memory
+  uint64_t messages_completed = 0;    // at the requester
   // Control.
   uint64_t sacks_sent = 0;
   uint64_t sacks_received = 0;
@@ -30,13 +30,13 @@ struct Counters {
   uint64_t nacks_received = 0;
   uint64_t probes_sent = 0;
   uint64_t probes_received = 0;
-  uint64_t probes_answered = 0;         // answers that came back
+  uint64_t probes_answered = 0;  // answers that came back
   // Retransmissions by cause.
   uint64_t retransmits_same_path = 0;   // a later packet of the same path arrived
   uint64_t retransmits_reordering = 0;  // overtaken for longer than the reordering window
   uint64_t retransmits_timeout = 0;
   uint64_t retransmits_nack = 0;
-  uint64_t retransmits_ack_lost = 0;    // everything arrived, but the transport ACK did not
+  uint64_t retransmits_ack_lost = 0;  // everything arrived, but the transport ACK did not
   uint64_t retry_exceeded = 0;
   // Paths.
   uint64_t paths_demoted = 0;
@@ -48,10 +48,10 @@ struct Counters {
   std::array<uint64_t, static_cast<size_t>(DecodeError::kCount)> drops_undecodable{};
   uint64_t drops_bad_icrc = 0;
   uint64_t drops_unknown_qp = 0;
-  uint64_t drops_wrong_peer = 0;        // source address is not the connected one
+  uint64_t drops_wrong_peer = 0;  // source address is not the connected one
   uint64_t drops_wrong_state = 0;
   uint64_t drops_unsupported = 0;
-  uint64_t drops_bad_control = 0;       // acknowledges what was never sent, and the like
+  uint64_t drops_bad_control = 0;  // acknowledges what was never sent, and the like
   uint64_t tx_no_buffer = 0;
 
   uint64_t retransmits() const {

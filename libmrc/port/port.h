@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the engine needs of a network port (one per plane): bursts of frames in and out, in buffers that the port
-// owns. The engine writes a frame straight into the port's buffer, so that payload is copied and checksummed once.
+// What the engine needs of a network port (one per plane): bursts of frames in and out, in buffers that the
+// port owns. The engine writes a frame straight into the port's buffer, so that payload is copied and
+// checksummed once.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ class Port {
   virtual MacAddress address() const = 0;
   virtual bool link_up() const = 0;
 
-  // Next hop towards a destination. False: not known (yet); the caller asks again later. Not on the data path.
+  // Next hop towards a destination. False: not known (yet); the caller asks again later. Not on the data
+  // path.
   virtual bool resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) = 0;
 
   // Received frames stay valid until released, in any order of bursts.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Stages outgoing frames per plane and hands them to the ports in bursts, so that a packet costs no virtual call.
+// Stages outgoing frames per plane and hands them to the ports in bursts, so that a packet costs no virtual
+// call.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A ring of completions. The engine pushes (one thread at a time, under the device's lock); the application polls
-// (one thread at a time, under the queue's lock of the caller's). The two sides need no common lock.
+// A ring of completions. The engine pushes (one thread at a time, under the device's lock); the application
+// polls (one thread at a time, under the queue's lock of the caller's). The two sides need no common lock.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A reliable connection: its state machine, its two work queues, and the requester and responder that work on them.
+// A reliable connection: its state machine, its two work queues, and the requester and responder that work on
+// them.
 #pragma once
 
 #include <atomic>
@@ -75,15 +76,21 @@ class QueuePair {
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
 
+  bool connected() const;  // RTR or beyond, not in error
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
-  // Sends what may be sent, up to `budget` packets; true while there is more that could go now.
-  bool transmit(size_t budget, Services& services, Nanoseconds now);
+
+  enum class More : uint8_t {
+    kNothing,   // until something arrives, is posted or times out
+    kDeferred,  // an answer waits for the next burst
+    kBlocked,   // there is more, but the ports have no room now
+    kReady,     // there is more that could go now
+  };
+  // Sends up to `budget` packets and then the answers that are due. `fresh_answers`: what asks for them
+  // arrived in this very burst, so they may wait for the next one.
+  More transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now);
   void on_timer(Services& services, Nanoseconds now);
   Nanoseconds next_deadline() const;
-  bool wants_to_send() const;
-  // Resolves next hops that are still unknown; cheap when all are known.
-  void resolve_next_hops(Services& services);
 
   // Bits 1 << QueuePairEvent that happened since the last call.
   uint32_t take_events();
@@ -91,8 +98,13 @@ class QueuePair {
  private:
   friend class Engine;
 
-  void enter_error(Services& services);
-  void flush_queues(Services& services);
+  Context context(Services& services, Nanoseconds now);
+  void connect(Psn first, Services& services);
+  void resolve_next_hops(Services& services);
+  void return_to_reset(Services& services);
+  void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
+  void flush_receives(Services& services);
+  void settle(Services& services, Nanoseconds now);
 
   QueuePairConfig config_;
   Qpn qpn_;
@@ -104,11 +116,18 @@ class QueuePair {
   PathSet paths_;
   Requester requester_;
   Responder responder_;
+  uint64_t seed_;
+  Nanoseconds timeout_ = 0;
+  uint8_t retry_linear_ = 7;
+  uint8_t retry_exponential_ = 0;
+  bool established_ = false;
+  Plane nak_plane_ = 0;  // where the last packet came from
 
   // The engine's links.
   QueuePair* next_active_ = nullptr;
   bool active_ = false;
-  Nanoseconds armed_ = kNever;
+  bool counted_ = false;         // among the engine's connected ones
+  uint64_t received_burst_ = 0;  // the burst in which something last arrived
   std::atomic<bool> doorbell_{false};
   QueuePair* next_doorbell_ = nullptr;
 };

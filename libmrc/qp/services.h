@@ -8,21 +8,23 @@
 #include "libmrc/port/counters.h"
 #include "libmrc/port/transmitter.h"
 #include "libmrc/qp/completion_queue.h"
+#include "libmrc/wire/time.h"
 
 namespace mrc {
 
 // Settings of the transport that all queue pairs of a device share.
 struct TransportConfig {
   uint32_t paths_per_plane = 32;
-  uint32_t paths_min_active = 1;        // MRC 4.2, ev_min_active: never demote below it
-  uint32_t window_bytes = 1u << 20;     // fixed congestion window
-  uint32_t window_packets = 1024;       // MPR: packets beyond the cumulative PSN (power of two)
+  uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
+  uint32_t window_bytes = 1u << 20;  // fixed congestion window
+  uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
   uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
-  uint16_t immediates_max = 128;        // max_wimm: WriteImm messages in flight
+  uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
   Nanoseconds reorder_window_min = 20 * kMicrosecond;
   Nanoseconds probe_interval = kMillisecond;
   Nanoseconds probe_interval_max = kSecond;
-  uint8_t dscp_data = 0;                // MRC 7 [P]: NO_TRIM
+  bool coarse_timestamps = true;  // 1.024 us ticks: round trips of host software may pass 4 ms
+  uint8_t dscp_data = 0;          // MRC 7 [P]: NO_TRIM
   uint8_t dscp_control = 46;
 };
 

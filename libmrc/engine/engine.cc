@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/engine/engine.h"
+
+#include <algorithm>
+#include <array>
+
+namespace mrc {
+
+namespace {
+// Packets a queue pair may send before it is the next one's turn.
+constexpr size_t kSendBudget = 32;
+}  // namespace
+
+Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink)
+    : config_(config),
+      memory_(config.seed),
+      transmitter_(ports),
+      services_{memory_, counters_, transmitter_, completions_, config_.transport},
+      timers_(config.qpn_count),
+      sink_(sink),
+      queue_pairs_(config.qpn_count),
+      next_slot_(static_cast<uint32_t>(config.seed % config.qpn_count)),
+      random_(config.seed) {}
+
+Engine::~Engine() = default;
+
+// ------------------------------------------------------------------------------------------- control
+
+QueuePair* Engine::create(const QueuePairConfig& config) {
+  for (uint32_t tried = 0; tried < config_.qpn_count; ++tried) {
+    const uint32_t slot = next_slot_;
+    next_slot_ = (next_slot_ + 1) % config_.qpn_count;
+    if (queue_pairs_[slot] != nullptr) continue;
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const Qpn qpn{config_.first_qpn.value() + slot};
+    queue_pairs_[slot] = std::make_unique<QueuePair>(config, qpn, random_ >> 16);
+    live_.push_back(queue_pairs_[slot].get());
+    return queue_pairs_[slot].get();
+  }
+  return nullptr;
+}
+
+void Engine::destroy(QueuePair* qp) {
+  take_doorbells();
+  unlink(*qp);
+  timers_.cancel(slot_of(*qp));
+  if (qp->counted_) --connected_;
+  qp->config().send_completions->remove(qp->qpn());
+  qp->config().receive_completions->remove(qp->qpn());
+  std::erase(live_, qp);
+  queue_pairs_[slot_of(*qp)].reset();
+}
+
+QueuePair* Engine::find(Qpn qpn) {
+  const uint32_t slot = (qpn.value() - config_.first_qpn.value()) & Qpn::kMask;
+  return slot < config_.qpn_count ? queue_pairs_[slot].get() : nullptr;
+}
+
+bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now) {
+  const bool done = qp.modify(attributes, services_, now);
+  schedule(qp);  // a send queue filled before RTS, or one that is to be flushed
+  after_work(qp);
+  report();
+  return done;
+}
+
+void Engine::count_paths(uint32_t* active, uint32_t* all) const {
+  *active = *all = 0;
+  for (const QueuePair* qp : live_) {
+    if (!qp->connected()) continue;
+    *active += static_cast<uint32_t>(qp->paths().active());
+    *all += static_cast<uint32_t>(qp->paths().size());
+  }
+}
+
+// ----------------------------------------------------------------------------------------- scheduling
+
+void Engine::ring_doorbell(QueuePair& qp) {
+  if (qp.doorbell_.exchange(true, std::memory_order_acq_rel)) return;
+  QueuePair* head = doorbells_.load(std::memory_order_relaxed);
+  do {
+    qp.next_doorbell_ = head;
+  } while (
+      !doorbells_.compare_exchange_weak(head, &qp, std::memory_order_release, std::memory_order_relaxed));
+}
+
+void Engine::take_doorbells() {
+  if (!doorbell_pending()) return;
+  QueuePair* qp = doorbells_.exchange(nullptr, std::memory_order_acquire);
+  while (qp != nullptr) {
+    QueuePair* next = qp->next_doorbell_;
+    // From here on a new request rings again; those before it are seen in the queue.
+    qp->doorbell_.exchange(false, std::memory_order_acq_rel);
+    schedule(*qp);
+    qp = next;
+  }
+}
+
+void Engine::schedule(QueuePair& qp) {
+  if (qp.active_) return;
+  qp.active_ = true;
+  qp.next_active_ = nullptr;
+  (active_tail_ != nullptr ? active_tail_->next_active_ : active_head_) = &qp;
+  active_tail_ = &qp;
+}
+
+void Engine::unlink(QueuePair& qp) {
+  if (!qp.active_) return;
+  QueuePair* previous = nullptr;
+  for (QueuePair* at = active_head_; at != &qp; at = at->next_active_) previous = at;
+  (previous != nullptr ? previous->next_active_ : active_head_) = qp.next_active_;
+  if (active_tail_ == &qp) active_tail_ = previous;
+  qp.active_ = false;
+}
+
+void Engine::after_work(QueuePair& qp) {
+  const Nanoseconds deadline = qp.next_deadline();
+  if (deadline != kNever) timers_.set(slot_of(qp), deadline);
+  if (const bool connected = qp.connected(); connected != qp.counted_) {
+    qp.counted_ = connected;
+    connected ? ++connected_ : --connected_;
+  }
+  for (uint32_t events = qp.take_events(); events != 0; events &= events - 1)
+    sink_->queue_pair_event(qp, static_cast<QueuePairEvent>(__builtin_ctz(events)));
+}
+
+void Engine::report() {
+  completions_.drain([this](CompletionQueue& queue) { sink_->completions(queue); },
+                     [this](CompletionQueue& queue) { sink_->completion_queue_overrun(queue); });
+}
+
+// ------------------------------------------------------------------------------------------ data path
+
+size_t Engine::progress(Nanoseconds now) {
+  ++burst_;
+  const uint64_t sent_before = transmitter_.frames_sent();
+  const size_t received = receive(now);
+  take_doorbells();
+  run_timers(now);
+  transmit(now);
+  transmitter_.flush_all();
+  report();
+  const uint64_t sent = transmitter_.frames_sent() - sent_before;
+  counters_.frames_sent += sent;
+  counters_.frames_received += received;
+  return received + sent;
+}
+
+Nanoseconds Engine::next_deadline() const {
+  return active_head_ != nullptr ? 0 : timers_.next_deadline();
+}
+
+size_t Engine::receive(Nanoseconds now) {
+  std::array<RxFrame, kBurst> frames;
+  size_t total = 0;
+  for (size_t plane = 0; plane < transmitter_.plane_count(); ++plane) {
+    Port& port = transmitter_.port(static_cast<Plane>(plane));
+    const size_t count = port.receive(frames);
+    for (size_t i = 0; i < count; ++i) dispatch(static_cast<Plane>(plane), frames[i], now);
+    if (count > 0) port.release({frames.data(), count});
+    total += count;
+  }
+  return total;
+}
+
+void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
+  Packet& packet = packet_;
+  const DecodeError error = decode({frame.data, frame.length}, &packet);
+  if (error != DecodeError::kNone) {
+    ++counters_.drops_undecodable[static_cast<size_t>(error)];
+    return;
+  }
+  if (!icrc_matches(packet)) {
+    ++counters_.drops_bad_icrc;
+    return;
+  }
+  QueuePair* qp = find(packet.bth.destination);
+  if (qp == nullptr) {
+    ++counters_.drops_unknown_qp;
+    return;
+  }
+  qp->received_burst_ = burst_;
+  qp->receive(packet, plane, services_, now);
+  schedule(*qp);
+}
+
+void Engine::run_timers(Nanoseconds now) {
+  for (uint32_t timer; (timer = timers_.take_due(now)) != TimerWheel::kNone;) {
+    QueuePair& qp = *queue_pairs_[timer];
+    qp.on_timer(services_, now);
+    schedule(qp);
+    after_work(qp);
+  }
+}
+
+void Engine::transmit(Nanoseconds now) {
+  // One turn for everyone who is in the list now.
+  QueuePair* last = active_tail_;
+  for (bool more = active_head_ != nullptr; more;) {
+    QueuePair& qp = *active_head_;
+    more = &qp != last;
+    unlink(qp);
+    const QueuePair::More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
+    if (rest != QueuePair::More::kNothing) schedule(qp);
+    after_work(qp);
+  }
+}
+
+}  // namespace mrc

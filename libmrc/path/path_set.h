@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The paths of one queue pair: which entropy values on which planes, the health of each, and whose turn it
+// is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "libmrc/wire/identifiers.h"
+#include "libmrc/wire/time.h"
+
+namespace mrc {
+
+// MRC 4.2. DENIED is the controller's; the others follow from what the network does.
+enum class PathState : uint8_t { kGood, kSkip, kAssumedBad, kDenied };
+
+enum class PathId : uint16_t {};
+inline constexpr PathId kNoPath{0xFFFF};
+
+// A set of planes, one bit each.
+using PlaneMask = uint32_t;
+
+struct PathSetConfig {
+  uint32_t planes = 1;
+  uint32_t paths_per_plane = 32;
+  uint32_t min_active = 1;  // MRC 4.2, ev_min_active
+  Nanoseconds probe_interval = kMillisecond;
+  Nanoseconds probe_interval_max = kSecond;
+};
+
+struct Path {
+  Entropy entropy{};
+  Plane plane = 0;
+  PathState state = PathState::kGood;
+  uint8_t probe_successes = 0;
+  uint8_t probe_successes_needed = kProbeSuccesses;
+  uint64_t delivered_order = 0;  // newest transmission known to have arrived by this path
+  Nanoseconds demoted_at = 0;
+  Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
+  Nanoseconds probe_backoff = 0;
+
+  // MRC 4.5 [P]: so many answers in a row bring a path back; twice as many after every relapse.
+  static constexpr uint8_t kProbeSuccesses = 3;
+  static constexpr uint8_t kProbeSuccessesMax = 64;
+};
+
+class PathSet {
+ public:
+  PathSet() = default;
+  // Equal shares per plane, in a shuffled order that differs from set to set.
+  void reset(const PathSetConfig& config, uint64_t seed);
+
+  size_t size() const { return paths_.size(); }
+  size_t active() const { return active_; }
+  const Path& at(PathId id) const { return paths_[static_cast<uint16_t>(id)]; }
+  // Planes that have at least one path in use.
+  PlaneMask active_planes() const { return active_planes_; }
+
+  // MRC 4.3: the next path of the rotation that is good and whose plane is in `usable`. A path in SKIP misses
+  // one turn; at most one is forgiven per packet. kNoPath: no plane of `usable` has a path in use.
+  PathId select(PlaneMask usable);
+  // Any path of this plane, good ones first; for control packets, which follow the plane they answer on.
+  PathId control_path(Plane plane);
+  PathId find(Entropy entropy, Plane plane) const;
+
+  // A packet sent as number `order` arrived by this path.
+  void delivered(PathId id, uint64_t order) {
+    Path& path = paths_[static_cast<uint16_t>(id)];
+    if (order > path.delivered_order) path.delivered_order = order;
+  }
+  // MRC 4.2: the responder saw a congestion mark.
+  void skip_once(PathId id);
+  // MRC 4.5: a packet was lost without notice. True if the path went out of use.
+  bool demote(PathId id, Nanoseconds now);
+  // A probe of this path was answered. True if the path is in use again.
+  bool probe_answered(PathId id, Nanoseconds now);
+
+  // The next path that is due for a probe, or kNoPath. Schedules its following probe.
+  PathId take_due_probe(Nanoseconds now);
+  Nanoseconds next_probe() const { return next_probe_; }
+
+ private:
+  Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
+  void shuffle();
+  void set_active(PathId id, bool active);
+  void restore(PathId id);
+  void refresh_next_probe();
+  uint64_t random();
+
+  PathSetConfig config_;
+  std::vector<Path> paths_;    // plane-major
+  std::vector<PathId> order_;  // the rotation: every run of `planes` entries has one path of each plane
+  size_t cursor_ = 0;
+  size_t active_ = 0;
+  std::vector<uint32_t> active_in_plane_;
+  PlaneMask active_planes_ = 0;
+  Nanoseconds next_probe_ = kNever;
+  uint64_t random_ = 1;
+};
+
+}  // namespace mrc

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What requester and responder of one queue pair work with in one call, and how both put a control packet on
+// the wire.
+#pragma once
+
+#include "libmrc/qp/completion_queue.h"
+#include "libmrc/qp/connection.h"
+#include "libmrc/qp/services.h"
+#include "libmrc/qp/work_queue.h"
+#include "libmrc/wire/frame.h"
+#include "libmrc/wire/time.h"
+
+namespace mrc {
+
+struct Context {
+  const Connection& connection;
+  PathSet& paths;
+  SendQueue& send_queue;
+  ReceiveQueue& receive_queue;
+  CompletionQueue* send_completions;
+  CompletionQueue* receive_completions;
+  bool signal_all;
+  Services& services;
+  Nanoseconds now;
+};
+
+// Sends BTH + one control header by a path of `plane`. False if the port has no buffer; control packets are
+// never repeated for their own sake, so the caller only counts.
+template <typename Header>
+bool send_control(Context& cx, PathId path_id, uint8_t dscp, const Bth& bth, const Header& header) {
+  const Path& path = cx.paths.at(path_id);
+  uint8_t* buffer = cx.services.transmitter.begin(path.plane);
+  if (buffer == nullptr) {
+    ++cx.services.counters.tx_no_buffer;
+    return false;
+  }
+  FrameWriter frame(buffer, cx.connection.network[path.plane], path.entropy, dscp, Ecn::kNotCapable,
+                    Bth::kBytes + Header::kBytes);
+  frame.add(bth);
+  frame.add(header);
+  frame.end_headers();
+  cx.services.transmitter.commit(path.plane, frame.finish(0));
+  return true;
+}
+
+// A plane to answer on: the one asked for if its next hop is known, else any.
+inline Plane usable_plane(const Connection& connection, Plane wanted) {
+  if (connection.resolved >> wanted & 1 || connection.resolved == 0) return wanted;
+  return static_cast<Plane>(__builtin_ctz(connection.resolved));
+}
+
+}  // namespace mrc

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/qp/queue_pair.h"
+
+#include <algorithm>
+
+namespace mrc {
+
+namespace {
+uint32_t extra_bytes(uint32_t segments, uint32_t inline_bytes) {
+  return std::max<uint32_t>(segments * static_cast<uint32_t>(sizeof(Segment)), inline_bytes);
+}
+
+bool valid_mtu(uint32_t mtu) {
+  return mtu >= 256 && mtu <= kMtuMax && (mtu & (mtu - 1)) == 0;
+}
+
+// The transitions of an RC queue pair that a caller may ask for (IBTA 10.3.1). ERROR and RESET are always
+// allowed.
+bool transition_allowed(QueuePairState from, QueuePairState to) {
+  switch (to) {
+    case QueuePairState::kReset:
+    case QueuePairState::kError:
+      return true;
+    case QueuePairState::kInit:
+      return from == QueuePairState::kReset || from == QueuePairState::kInit;
+    case QueuePairState::kReadyToReceive:
+      return from == QueuePairState::kInit;
+    case QueuePairState::kReadyToSend:
+      return from == QueuePairState::kReadyToReceive || from == QueuePairState::kReadyToSend ||
+             from == QueuePairState::kDraining;
+    case QueuePairState::kDraining:
+      return from == QueuePairState::kReadyToSend || from == QueuePairState::kDraining;
+  }
+  return false;
+}
+}  // namespace
+
+QueuePair::QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed)
+    : config_(config),
+      qpn_(qpn),
+      send_queue_(config.send_entries, extra_bytes(config.send_segments_max, config.inline_bytes_max)),
+      receive_queue_(config.receive_entries, extra_bytes(config.receive_segments_max, 0)),
+      seed_(seed) {
+  connection_.local_qpn = qpn;
+  connection_.domain = config.domain;
+}
+
+Context QueuePair::context(Services& services, Nanoseconds now) {
+  return {connection_,
+          paths_,
+          send_queue_,
+          receive_queue_,
+          config_.send_completions,
+          config_.receive_completions,
+          config_.signal_all,
+          services,
+          now};
+}
+
+bool QueuePair::connected() const {
+  const QueuePairState now = state();
+  return now == QueuePairState::kReadyToReceive || now == QueuePairState::kReadyToSend ||
+         now == QueuePairState::kDraining;
+}
+
+// ---------------------------------------------------------------------------------------- state machine
+
+bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now) {
+  const QueuePairState from = state();
+  const QueuePairState to = attributes.state.value_or(from);
+  if (attributes.state && !transition_allowed(from, to)) return false;
+  if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
+  if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
+  if (attributes.retry_exponential && *attributes.retry_exponential > RetryPolicy::kForEver) return false;
+  if (to == QueuePairState::kReadyToReceive && from != to &&
+      (!attributes.destination || !attributes.destination_qpn || !attributes.mtu || !attributes.receive_psn))
+    return false;
+  if (to == QueuePairState::kReadyToSend && from == QueuePairState::kReadyToReceive && !attributes.send_psn)
+    return false;
+
+  if (attributes.remote_access) connection_.remote_access = *attributes.remote_access;
+  if (attributes.source) connection_.source = *attributes.source;
+  if (attributes.destination) connection_.destination = *attributes.destination;
+  if (attributes.destination_qpn) connection_.remote_qpn = *attributes.destination_qpn;
+  if (attributes.mtu) connection_.mtu = *attributes.mtu;
+  timeout_ = attributes.timeout.value_or(timeout_);
+  retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
+  retry_exponential_ = attributes.retry_exponential.value_or(retry_exponential_);
+  if (attributes.timeout || attributes.retry_linear || attributes.retry_exponential)
+    requester_.retry().configure(timeout_, retry_linear_, retry_exponential_);
+  if (!attributes.state || from == to) return true;
+  switch (to) {
+    case QueuePairState::kReset:
+      return_to_reset(services);
+      break;
+    case QueuePairState::kError:
+      enter_error(services, CompletionStatus::kFlushed, now);
+      break;
+    case QueuePairState::kReadyToReceive:
+      connect(*attributes.receive_psn, services);
+      break;
+    case QueuePairState::kReadyToSend:
+      if (from == QueuePairState::kReadyToReceive) requester_.reset(services.config, *attributes.send_psn);
+      break;
+    default:
+      break;
+  }
+  if (to != QueuePairState::kError) state_.store(to, std::memory_order_release);
+  return true;
+}
+
+void QueuePair::connect(Psn first, Services& services) {
+  responder_.reset(services.config, first);
+  PathSetConfig paths;
+  paths.planes = static_cast<uint32_t>(services.transmitter.plane_count());
+  paths.paths_per_plane = services.config.paths_per_plane;
+  paths.min_active = services.config.paths_min_active != 0
+                         ? services.config.paths_min_active
+                         : std::max(1u, paths.planes * paths.paths_per_plane / 4);
+  paths.probe_interval = services.config.probe_interval;
+  paths.probe_interval_max = services.config.probe_interval_max;
+  paths_.reset(paths, seed_);
+  connection_.resolved = 0;
+  for (size_t plane = 0; plane < services.transmitter.plane_count(); ++plane) {
+    NetworkHeader& network = connection_.network[plane];
+    network = NetworkHeader{};
+    network.source_mac = services.transmitter.port(static_cast<Plane>(plane)).address();
+    network.source = connection_.source;
+    network.destination = connection_.destination;
+  }
+  resolve_next_hops(services);
+}
+
+void QueuePair::resolve_next_hops(Services& services) {
+  const auto planes = services.transmitter.plane_count();
+  if (connection_.resolved == (PlaneMask{1} << planes) - 1) return;
+  for (size_t plane = 0; plane < planes; ++plane) {
+    if ((connection_.resolved >> plane & 1) != 0) continue;
+    Port& port = services.transmitter.port(static_cast<Plane>(plane));
+    if (port.resolve(connection_.destination, connection_.remote_qpn,
+                     &connection_.network[plane].destination_mac))
+      connection_.resolved |= PlaneMask{1} << plane;
+  }
+}
+
+void QueuePair::return_to_reset(Services& services) {
+  // As in IBTA: requests are forgotten without completions, completions not yet polled disappear.
+  send_queue_.release(send_queue_.tail());
+  receive_queue_.release(receive_queue_.tail());
+  const uint64_t send_index = send_queue_.head();
+  requester_.reset(services.config, Psn{});
+  requester_.skip_to(send_index);
+  responder_.reset(services.config, Psn{});
+  events_ = 0;
+}
+
+void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseconds now) {
+  if (state() == QueuePairState::kError) return;
+  state_.store(QueuePairState::kError, std::memory_order_release);
+  Context cx = context(services, now);
+  requester_.flush(cx, first);
+  flush_receives(services);
+}
+
+void QueuePair::flush_receives(Services& services) {
+  uint64_t head = receive_queue_.head();
+  const uint64_t tail = receive_queue_.tail();
+  for (; head != tail; ++head) {
+    Completion completion;
+    completion.work_id = receive_queue_.at(head).work_id;
+    completion.qpn = qpn_;
+    completion.status = CompletionStatus::kFlushed;
+    completion.kind = CompletionKind::kReceive;
+    completion.solicited = true;
+    receive_queue_.release(head + 1);
+    services.completions.push(config_.receive_completions, completion);
+  }
+}
+
+// What requester or responder found out may end the connection.
+void QueuePair::settle(Services& services, Nanoseconds now) {
+  if (state() == QueuePairState::kError) return;
+  if (const auto failure = requester_.failure()) {
+    if (*failure == CompletionStatus::kGeneralError)
+      events_ |= 1u << static_cast<unsigned>(QueuePairEvent::kFatal);
+    enter_error(services, *failure, now);
+  } else if (responder_.faulted()) {
+    events_ |= 1u << static_cast<unsigned>(QueuePairEvent::kAccessError);
+    Context cx = context(services, now);
+    responder_.repeat_nak(cx, nak_plane_);
+    enter_error(services, CompletionStatus::kFlushed, now);
+  }
+}
+
+uint32_t QueuePair::take_events() {
+  const uint32_t events = events_;
+  events_ = 0;
+  return events;
+}
+
+// -------------------------------------------------------------------------------------------- data path
+
+void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
+  Context cx = context(services, now);
+  if (packet.source != connection_.destination) {
+    ++services.counters.drops_wrong_peer;
+    return;
+  }
+  const bool request = is_write(packet.bth.opcode) || packet.bth.opcode == Opcode::kProbe;
+  const QueuePairState now_in = state();
+  if (now_in == QueuePairState::kError && request && responder_.faulted()) {
+    responder_.repeat_nak(cx, plane);
+    return;
+  }
+  const bool may =
+      request ? connected() : now_in == QueuePairState::kReadyToSend || now_in == QueuePairState::kDraining;
+  if (!may) {
+    ++services.counters.drops_wrong_state;
+    return;
+  }
+  if (now_in == QueuePairState::kReadyToReceive && !established_) {
+    established_ = true;
+    events_ |= 1u << static_cast<unsigned>(QueuePairEvent::kConnected);
+  }
+  nak_plane_ = plane;
+  switch (packet.bth.opcode) {
+    case Opcode::kProbe:
+      responder_.on_probe(cx, packet, plane);
+      break;
+    case Opcode::kSack:
+      requester_.on_sack(cx, packet);
+      break;
+    case Opcode::kNack:
+      requester_.on_nack(cx, packet);
+      break;
+    case Opcode::kAcknowledge:
+      requester_.on_acknowledge(cx, packet);
+      break;
+    default:
+      if (is_write(packet.bth.opcode)) {
+        responder_.on_request(cx, packet, plane);
+      } else {
+        ++services.counters.drops_unsupported;
+      }
+  }
+  settle(services, now);
+}
+
+QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now) {
+  const QueuePairState now_in = state();
+  Context cx = context(services, now);
+  if (now_in == QueuePairState::kError) {
+    // Requests posted to a queue pair in error come straight back.
+    if (!send_queue_.empty()) requester_.flush(cx, CompletionStatus::kFlushed);
+    if (!receive_queue_.empty()) flush_receives(services);
+    return More::kNothing;
+  }
+  if (!connected()) return More::kNothing;
+  resolve_next_hops(services);
+  Requester::Burst burst;
+  if (now_in == QueuePairState::kReadyToSend || now_in == QueuePairState::kDraining) {
+    burst = requester_.transmit(cx, budget);
+    settle(services, now);
+    if (state() == QueuePairState::kError) return More::kNothing;
+  }
+  // Answers ride behind the data, on the same path, so that the peer sees both at once.
+  if (responder_.control_due() && (!fresh_answers || responder_.control_urgent() || burst.packets > 0))
+    responder_.send_control_packets(cx, burst.last_path);
+  if (burst.blocked) return More::kBlocked;
+  if (burst.packets == budget && requester_.wants_to_send(send_queue_)) return More::kReady;
+  return responder_.control_due() ? More::kDeferred : More::kNothing;
+}
+
+void QueuePair::on_timer(Services& services, Nanoseconds now) {
+  if (!connected()) return;
+  resolve_next_hops(services);
+  if (state() == QueuePairState::kReadyToReceive) return;
+  Context cx = context(services, now);
+  requester_.on_timer(cx);
+  settle(services, now);
+}
+
+Nanoseconds QueuePair::next_deadline() const {
+  return connected() && state() != QueuePairState::kReadyToReceive ? requester_.next_deadline() : kNever;
+}
+
+}  // namespace mrc

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/reliability/sent_packets.h"
+
+#include <bit>
+
+namespace mrc {
+
+void SentPackets::reset(uint32_t capacity, Psn first) {
+  assert(std::has_single_bit(capacity));
+  entries_.assign(capacity, SentPacket{});
+  mask_ = capacity - 1;
+  oldest_ = next_ = lowest_lost_ = first;
+  in_flight_ = lost_ = 0;
+  in_flight_bytes_ = 0;
+}
+
+void SentPackets::resend(Psn psn, PathId path, uint64_t order, Nanoseconds now) {
+  SentPacket& packet = at(psn);
+  assert(packet.state == PacketState::kLost);
+  packet.state = PacketState::kInFlight;
+  packet.path = path;
+  packet.order = order;
+  packet.sent_at = now;
+  if (packet.transmissions < UINT8_MAX) ++packet.transmissions;
+  --lost_;
+  ++in_flight_;
+  in_flight_bytes_ += packet.bytes;
+}
+
+Psn SentPackets::first_lost() {
+  assert(lost_ > 0);
+  if (lowest_lost_ < oldest_) lowest_lost_ = oldest_;
+  while (at(lowest_lost_).state != PacketState::kLost) ++lowest_lost_;
+  return lowest_lost_;
+}
+
+}  // namespace mrc

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The requester's memory of what is outstanding: for every PSN from the oldest unacknowledged to the newest
+// sent, by which path it went, when, and whether it is in flight, delivered or lost.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+#include "libmrc/path/path_set.h"
+#include "libmrc/wire/psn.h"
+#include "libmrc/wire/time.h"
+
+namespace mrc {
+
+enum class PacketState : uint8_t { kInFlight, kDelivered, kLost };
+
+struct SentPacket {
+  Nanoseconds sent_at = 0;
+  uint64_t order = 0;    // number of this transmission among all of the queue pair's
+  uint64_t request = 0;  // index in the send queue
+  PathId path{};
+  uint16_t bytes = 0;  // payload
+  PacketState state = PacketState::kDelivered;
+  uint8_t transmissions = 0;
+};
+
+class SentPackets {
+ public:
+  void reset(uint32_t capacity, Psn first);  // capacity: a power of two
+
+  Psn oldest() const { return oldest_; }  // oldest that is not cumulatively acknowledged
+  Psn next() const { return next_; }      // the PSN of the next new packet
+  uint32_t outstanding() const { return static_cast<uint32_t>(next_ - oldest_); }
+  bool full() const { return outstanding() == entries_.size(); }
+  bool contains(Psn psn) const { return psn >= oldest_ && psn < next_; }
+
+  uint32_t in_flight() const { return in_flight_; }
+  uint64_t in_flight_bytes() const { return in_flight_bytes_; }
+  uint32_t lost() const { return lost_; }
+
+  SentPacket& at(Psn psn) { return entries_[psn.value() & mask_]; }
+  const SentPacket& at(Psn psn) const { return entries_[psn.value() & mask_]; }
+
+  // A new packet goes out as next().
+  void add(const SentPacket& packet) {
+    assert(!full());
+    at(next_) = packet;
+    ++next_;
+    ++in_flight_;
+    in_flight_bytes_ += packet.bytes;
+  }
+  // A lost one goes out again.
+  void resend(Psn psn, PathId path, uint64_t order, Nanoseconds now);
+
+  // Each returns whether the packet changed its state.
+  bool deliver(Psn psn) {
+    SentPacket& packet = at(psn);
+    if (packet.state == PacketState::kDelivered) return false;
+    if (packet.state == PacketState::kInFlight) {
+      --in_flight_;
+      in_flight_bytes_ -= packet.bytes;
+    } else {
+      --lost_;
+    }
+    packet.state = PacketState::kDelivered;
+    return true;
+  }
+  bool lose(Psn psn) {
+    SentPacket& packet = at(psn);
+    if (packet.state != PacketState::kInFlight) return false;
+    packet.state = PacketState::kLost;
+    --in_flight_;
+    in_flight_bytes_ -= packet.bytes;
+    ++lost_;
+    if (lost_ == 1 || psn < lowest_lost_) lowest_lost_ = psn;
+    return true;
+  }
+  // Everything up to and including `psn` has been delivered (the caller called deliver() on each).
+  void advance(Psn psn) { oldest_ = psn + 1; }
+
+  // Oldest lost packet; only when lost() > 0.
+  Psn first_lost();
+
+ private:
+  std::vector<SentPacket> entries_;
+  uint32_t mask_ = 0;
+  Psn oldest_;
+  Psn next_;
+  Psn lowest_lost_;  // no lost packet is below it
+  uint32_t in_flight_ = 0;
+  uint32_t lost_ = 0;
+  uint64_t in_flight_bytes_ = 0;
+};
+
+}  // namespace mrc
