@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Sourced by ./run and the tests' shell drivers: processes that never outlive the script, and TCP ports.
+
+mrc_started=()
+
+# mrc_start LOG PROGRAM...: starts it in the background with its output in LOG; its pid is in mrc_pid. A program,
+# not a shell function, so that the pid is the program's.
+mrc_start() {
+  local log=$1
+  shift
+  "$@" >"$log" 2>&1 &
+  mrc_pid=$!
+  mrc_started+=("$mrc_pid")
+}
+
+# Ends what mrc_start started and is still there. Call it from an EXIT trap.
+mrc_stop_all() {
+  local pid
+  for pid in "${mrc_started[@]}"; do
+    kill -TERM "$pid" 2>/dev/null || continue
+    # Who ignores TERM is given three seconds.
+    local tries=0
+    while kill -0 "$pid" 2>/dev/null && ((tries++ < 60)); do sleep 0.05; done
+    kill -KILL "$pid" 2>/dev/null || true
+  done
+  for pid in "${mrc_started[@]}"; do wait "$pid" 2>/dev/null || true; done
+  mrc_started=()
+}
+
+mrc_listening() {
+  [[ -n $(ss -Hltn "sport = :$1") ]]
+}
+
+# A TCP port nobody listens on, below the range that the kernel gives out itself.
+mrc_free_port() {
+  local port
+  while :; do
+    port=$((20000 + RANDOM % 10000))
+    mrc_listening "$port" || break
+  done
+  printf '%s\n' "$port"
+}
+
+# mrc_await_listener PORT PID: returns when PID listens there; fails when it ended or 20 s are over.
+mrc_await_listener() {
+  local tries=0
+  until mrc_listening "$1"; do
+    kill -0 "$2" 2>/dev/null || return 1
+    ((tries++ < 400)) || return 1
+    sleep 0.05
+  done
+}

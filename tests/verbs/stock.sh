@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Debian's own verbs programs, unmodified, on mrc0.   stock.sh SOURCE_DIR BUILD_DIR CASE [as-nobody]
+# Each case has a run directory and TCP port of its own and leaves neither processes nor files behind.
+set -euo pipefail
+
+source_dir=$1 build_dir=$2 name=$3 as=${4:-}
+bin=$build_dir/bin
+# shellcheck source=../../cmake/processes.sh
+. "$source_dir/cmake/processes.sh"
+
+# Short: the names of sockets live below it, and those are limited to 107 bytes.
+scratch=$build_dir/t/$$
+mkdir -p "$scratch"
+finish() {
+  mrc_stop_all
+  rm -rf "$scratch"
+  rmdir "$build_dir/t" 2>/dev/null || true
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+export MRC_RUNDIR=$scratch/run
+mkdir -m 700 "$MRC_RUNDIR"
+
+fail() {
+  printf 'FAILED: %s\n' "$1"
+  local log
+  for log in "$scratch"/*.log; do
+    [[ -s $log ]] || continue
+    printf -- '--- %s\n' "${log##*/}"
+    tail -n 40 "$log"
+  done
+  exit 1
+}
+
+skip() {
+  printf 'SKIPPED: %s\n' "$1"
+  exit 77
+}
+
+prefix=()
+if [[ $as == as-nobody ]]; then
+  ((EUID == 0)) || skip 'only root can become nobody (and the other cases already run as an ordinary user)'
+  prefix=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  "${prefix[@]}" test -x "$bin/mrcrun" || skip "nobody may not enter $bin"
+  chown 65534:65534 "$MRC_RUNDIR"
+fi
+
+# Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
+as_user=(timeout -k 1 100 "${prefix[@]}" "$bin/mrcrun")
+
+# pair TOOL ARGUMENTS...: server and client; both must end with status 0 and without a word of an error.
+pair() {
+  local port
+  port=$(mrc_free_port)
+  mrc_start "$scratch/server.log" "${as_user[@]}" "$@" -d mrc0 -F -p "$port"
+  server=$mrc_pid
+  mrc_await_listener "$port" "$server" || fail "the server of '$*' does not listen"
+  mrc_start "$scratch/client.log" "${as_user[@]}" "$@" -d mrc0 -F -p "$port" 127.0.0.1
+  client=$mrc_pid
+  [[ -z ${during:-} ]] || "$during"
+  wait "$client" || fail "the client of '$*' ended with status $?"
+  wait "$server" || fail "the server of '$*' ended with status $?"
+  mrc_started=()
+  if grep -iE 'completion with error|failed|error|unable' "$scratch"/{server,client}.log >"$scratch/words.log"; then
+    fail "'$*' speaks of an error"
+  fi
+  cat "$scratch/client.log"
+}
+
+# rows COUNT COLUMN: the client's table has so many rows, each with a number above zero in that column.
+rows() {
+  local good
+  good=$(awk -v column="$2" '$1 ~ /^[0-9]+$/ && NF >= column && $column + 0 > 0' "$scratch/client.log" | wc -l)
+  ((good == $1)) || fail "expected $1 rows with results, found $good"
+}
+
+cut_a_plane() {
+  sleep 1
+  "${prefix[@]}" "$bin/mrcctl" plane 2 black-hole
+  sleep 1
+  "${prefix[@]}" "$bin/mrcctl" plane 2 heal
+}
+
+shows() { grep -qE "$1" "$scratch/info.log" || fail "ibv_devinfo does not show: $1"; }
+
+# A program that opens the device must fail, and its error output must say why and what to do.
+explains() {
+  local status=0
+  "${as_user[@]}" ibv_devinfo -d mrc0 >"$scratch/out.log" 2>"$scratch/err.log" || status=$?
+  ((status != 0)) || fail 'ibv_devinfo was expected to fail'
+  ((status != 124 && status < 128)) || fail "ibv_devinfo did not end by itself (status $status)"
+  local pattern
+  for pattern in "$@"; do
+    grep -qiE -- "$pattern" "$scratch/err.log" || fail "the error does not say: $pattern"
+  done
+  cat "$scratch/err.log"
+}
+
+case $name in
+  devices)
+    "${as_user[@]}" ibv_devices >"$scratch/info.log" 2>&1 || fail "ibv_devices ended with status $?"
+    grep -qE '^ +mrc0[[:space:]]+[0-9a-f]{16}$' "$scratch/info.log" || fail 'mrc0 is not listed'
+    ! grep -qE 'mrc0[[:space:]]+0000000000000000' "$scratch/info.log" || fail 'the GUID is zero'
+    ;;
+  devinfo)
+    "${as_user[@]}" ibv_devinfo -v >"$scratch/info.log" 2>&1 || fail "ibv_devinfo ended with status $?"
+    shows 'hca_id:[[:space:]]+mrc0'
+    shows 'transport:[[:space:]]+InfiniBand'
+    shows 'state:[[:space:]]+PORT_ACTIVE'
+    shows 'link_layer:[[:space:]]+Ethernet'
+    shows 'max_mtu:[[:space:]]+4096'
+    shows 'active_mtu:[[:space:]]+4096'
+    shows 'GID\[ +0\]:.*:ffff:.*RoCE v2'
+    for limit in max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_pd; do
+      shows "$limit:[[:space:]]+[1-9][0-9]*"
+    done
+    ;;
+  write_bw)
+    pair ib_write_bw -s 65536 -n 5000
+    rows 1 4
+    ;;
+  write_bw_all)
+    pair ib_write_bw -a -n 100
+    rows 23 4  # 2 bytes to 8 MiB
+    ;;
+  write_bw_qps)
+    pair ib_write_bw -s 65536 -n 1000 -q 8
+    rows 1 4
+    ;;
+  write_bw_both)
+    pair ib_write_bw -s 65536 -n 5000 -b
+    rows 1 4
+    ;;
+  write_lat)
+    pair ib_write_lat -s 8 -n 2000
+    rows 1 5
+    ;;
+  write_bw_plane_cut)
+    during=cut_a_plane pair ib_write_bw -s 65536 -D 3
+    rows 1 4
+    ;;
+  rundir_not_writable)
+    # Root may write everywhere, but nobody can make a directory below a file.
+    : >"$scratch/file"
+    chmod 644 "$scratch/file"
+    MRC_RUNDIR=$scratch/file/run explains "$scratch/file/run" 'MRC_RUNDIR'
+    ;;
+  rundir_of_another)
+    ((EUID == 0)) || skip 'needs two users'
+    chown 65534:65534 "$MRC_RUNDIR"
+    explains "$MRC_RUNDIR" 'MRC_RUNDIR|own'
+    ;;
+  config_typo)
+    printf '# a comment\nplannes = 4\n' >"$scratch/mrc.toml"
+    MRC_CONFIG=$scratch/mrc.toml explains "$scratch/mrc.toml" plannes '(line |:)2'
+    ;;
+  config_not_toml)
+    printf '[device\n' >"$scratch/mrc.toml"
+    MRC_CONFIG=$scratch/mrc.toml explains "$scratch/mrc.toml" '(line |:)[12]'
+    ;;
+  config_missing)
+    MRC_CONFIG=$scratch/absent.toml explains "$scratch/absent.toml" MRC_CONFIG
+    ;;
+  *)
+    fail "there is no case '$name'"
+    ;;
+esac
