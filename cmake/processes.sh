@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
 # Sourced by ./run and the tests' shell drivers: processes that never outlive the script, and TCP ports.
 
 mrc_started=()
@@ -49,4 +50,19 @@ mrc_await_listener() {
     ((tries++ < 400)) || return 1
     sleep 0.05
   done
+}
+
+# mrc_wait PID SECONDS: the exit status of a process that was started here; ends it after so much time (124).
+mrc_wait() {
+  local deadline=$((SECONDS + $2)) status=0
+  while kill -0 "$1" 2>/dev/null; do
+    if ((SECONDS > deadline)); then
+      kill -KILL "$1" 2>/dev/null || true
+      wait "$1" 2>/dev/null || true
+      return 124
+    fi
+    sleep 0.05
+  done
+  wait "$1" || status=$?
+  return "$status"
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2034
 # Sourced by ./run and ./test: which Debian packages they need, and how those come onto the machine.
 # Quick and silent when everything is installed.
 

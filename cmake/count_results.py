@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Counts the results in JUnit files as ctest writes them; fails when a test failed or none ran."""
+import sys
+import xml.etree.ElementTree as xml
+
+passed, failed, skipped = 0, [], []
+for name in sys.argv[1:]:
+    for case in xml.parse(name).getroot().iter("testcase"):
+        status = case.get("status")
+        if status == "run":
+            passed += 1
+        elif status == "disabled":
+            skipped.append(f"{case.get('name')}: disabled in the source")
+        # A program that is missing is "skipped" for ctest too, but with another message.
+        elif status == "notrun" and case.find("skipped").get("message").startswith("SKIP_"):
+            lines = (case.findtext("system-out") or "").splitlines()
+            reasons = [line.strip() for line in lines if "skip" in line.lower()]
+            skipped.append(f"{case.get('name')}: {reasons[0] if reasons else 'no reason given'}")
+        else:
+            failed.append(case.get("name"))
+
+print()
+for line in skipped:
+    print("skipped:", line)
+for line in failed:
+    print("failed:", line)
+print(f"{passed} passed, {len(failed)} failed" + (f", {len(skipped)} skipped" if skipped else ""))
+sys.exit(1 if failed or passed == 0 else 0)
