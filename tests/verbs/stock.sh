@@ -85,12 +85,13 @@ cut_a_plane() {
 
 shows() { grep -qE "$1" "$scratch/info.log" || fail "ibv_devinfo does not show: $1"; }
 
-# A program that opens the device must fail, and its error output must say why and what to do.
+# A program that wants to use the device must fail, and its error output must say why and what to do. This one makes
+# its verbs objects before it listens for the other side.
 explains() {
   local status=0
-  "${as_user[@]}" ibv_devinfo -d mrc0 >"$scratch/out.log" 2>"$scratch/err.log" || status=$?
-  ((status != 0)) || fail 'ibv_devinfo was expected to fail'
-  ((status != 124 && status < 128)) || fail "ibv_devinfo did not end by itself (status $status)"
+  "${as_user[@]}" ibv_rc_pingpong -d mrc0 -g 0 -p "$(mrc_free_port)" >"$scratch/out.log" 2>"$scratch/err.log" || status=$?
+  ((status != 0)) || fail 'ibv_rc_pingpong was expected to fail'
+  ((status != 124 && status < 128)) || fail "ibv_rc_pingpong did not end by itself (status $status)"
   local pattern
   for pattern in "$@"; do
     grep -qiE -- "$pattern" "$scratch/err.log" || fail "the error does not say: $pattern"
