@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The ports of one device in this process: all that the provider sees of dpdk_io. Opening starts EAL, claims a
-// process slot in the run directory (which fixes the range of QP numbers) and makes one port per plane.
+// The ports of one device in this process: all that the provider sees of dpdk_io. Opening starts EAL, claims
+// a process slot in the run directory (which fixes the range of QP numbers) and makes one port per plane.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace mrc {
 
-// Threads: the ports belong to one thread at a time (the provider's device lock). service() may run at the same
-// time on another thread, but on one only; open and the destructor run while neither is in use.
+// Threads: the ports belong to one thread at a time (the provider's device lock). service() may run at the
+// same time on another thread, but on one only; open and the destructor run while neither is in use.
 class DevicePorts {
  public:
   // Null: `error` says what, why and what to do. Several devices may be open in one process.
@@ -33,8 +33,9 @@ class DevicePorts {
   uint32_t slot() const;
   const std::string& run_directory() const;
 
-  // Makes and removes links. Call it often (every millisecond or so while something is going on, at least every
-  // 100 ms otherwise); cheap when there is nothing to do. Never blocks for long, never called by the data path.
+  // Makes and removes links. Call it often (every millisecond or so while something is going on, at least
+  // every 100 ms otherwise); cheap when there is nothing to do. Never blocks for long, never called by the
+  // data path.
   void service();
   // Readable when service() has something to do at once; for poll() only.
   int event_fd() const;

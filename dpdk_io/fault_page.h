@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
 #include "libmrc/wire/identifiers.h"
 
@@ -24,5 +25,9 @@ struct FaultPage {
   std::atomic<PlaneFault> planes[kPlanesMax];
 };
 static_assert(std::atomic<PlaneFault>::is_always_lock_free);
+
+// Maps the page of a run directory, making the file if need be. Null: `error` says why.
+FaultPage* map_fault_page(const std::string& run_directory, std::string* error);
+void unmap_fault_page(FaultPage* page);
 
 }  // namespace mrc

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dpdk_io/burst_guard.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+namespace mrc {
+namespace {
+
+std::mutex guards_mutex;
+std::vector<const BurstGuard*> guards;
+
+long membarrier(int command) {
+  return syscall(SYS_membarrier, command, 0, 0);
+}
+
+bool membarrier_works() {
+  static const bool works = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 &&
+                            membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0;
+  return works;
+}
+
+}  // namespace
+
+BurstGuard::BurstGuard() : fence_needed_(!membarrier_works()) {
+  std::lock_guard lock(guards_mutex);
+  guards.push_back(this);
+}
+
+BurstGuard::~BurstGuard() {
+  std::lock_guard lock(guards_mutex);
+  guards.erase(std::find(guards.begin(), guards.end(), this));
+}
+
+void BurstGuard::publish_stores_of_all_threads() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (membarrier_works()) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+void BurstGuard::wait_until_idle() const {
+  // The thread in the burst may be waiting for this very CPU.
+  while (active_.load(std::memory_order_acquire)) sched_yield();
+}
+
+void BurstGuard::wait() const {
+  publish_stores_of_all_threads();
+  wait_until_idle();
+}
+
+void BurstGuard::wait_for_all() {
+  publish_stores_of_all_threads();
+  std::lock_guard lock(guards_mutex);
+  for (const BurstGuard* guard : guards) guard->wait_until_idle();
+}
+
+}  // namespace mrc

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// DPDK's EAL inside somebody else's process: started once, on first use, without touching the caller's CPU
+// affinity, signals or terminal.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace mrc {
+
+inline constexpr uint32_t kEalMegabytes = 128;  // address space; pages are taken as they are touched
+
+// False: `error` says why. DPDK cannot be started a second time after a failure, so the first error is final.
+bool start_eal(std::string* error, uint32_t megabytes = kEalMegabytes);
+
+namespace internal {
+extern std::atomic<bool> forked;
+}
+
+// True in a child of fork() whose parent had started EAL. EAL's memory is shared with the parent: the child
+// must not touch anything of DPDK's.
+inline bool in_forked_child() {
+  return internal::forked.load(std::memory_order_relaxed);
+}
+
+}  // namespace mrc
