@@ -18,6 +18,9 @@ uint32_t crc32_copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes
 uint32_t crc32_update_table(uint32_t crc, const uint8_t* data, size_t bytes);
 uint32_t crc32_update_arm(uint32_t crc, const uint8_t* data, size_t bytes);     // only if crc32_has_arm()
 uint32_t crc32_update_pclmul(uint32_t crc, const uint8_t* data, size_t bytes);  // only if crc32_has_pclmul()
+uint32_t crc32_copy_table(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
+uint32_t crc32_copy_arm(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
+uint32_t crc32_copy_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
 bool crc32_has_arm();
 bool crc32_has_pclmul();
 

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Decoding, from the Ethernet header inwards. Each step checks that what it reads lies within what the step
+// before it left over; nothing is allocated, nothing written but *out.
+#include "libmrc/wire/packet.h"
+
+#include <cstring>
+
+#include "libmrc/wire/bytes.h"
+#include "libmrc/wire/ethernet.h"
+#include "libmrc/wire/frame.h"
+#include "libmrc/wire/icrc.h"
+
+namespace mrc {
+namespace {
+
+constexpr size_t kRoutingBytesMin = 8;
+constexpr uint8_t kRoutingTypeSegment = 4;
+
+// One IP header, and what its length field leaves behind it.
+struct Ip {
+  const uint8_t* header;
+  const uint8_t* payload;
+  size_t payload_bytes;
+  uint8_t protocol;
+  uint8_t traffic_class;
+  bool v4;
+};
+
+// The ones' complement sum does not mind byte order, so words are added as they lie in memory.
+bool ipv4_checksum_holds(const uint8_t* header) {
+  uint64_t sum = 0;
+  for (size_t at = 0; at < kIpv4Bytes; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, header + at, sizeof word);
+    sum += word;
+  }
+  sum = (sum & 0xFFFFFFFF) + (sum >> 32);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  sum = (sum & 0xFFFF) + (sum >> 16);
+  return sum == 0xFFFF;
+}
+
+DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
+  if (bytes < kIpv4Bytes) return DecodeError::kTruncated;
+  if (at[0] >> 4 != 4) return DecodeError::kNotIp;
+  const size_t length = load_be<uint16_t>(at + 2);
+  if ((at[0] & 0xF) != 5 || length < kIpv4Bytes) return DecodeError::kBadIpHeader;
+  if (!ipv4_checksum_holds(at)) return DecodeError::kBadIpHeader;
+  if (length > bytes) return DecodeError::kTruncated;
+  if ((load_be<uint16_t>(at + 6) & 0x3FFF) != 0)
+    return DecodeError::kFragment;  // more fragments, or an offset
+  *ip = {at, at + kIpv4Bytes, length - kIpv4Bytes, at[9], at[1], true};
+  return DecodeError::kNone;
+}
+
+DecodeError parse_ipv6(const uint8_t* at, size_t bytes, Ip* ip) {
+  if (bytes < kIpv6Bytes) return DecodeError::kTruncated;
+  if (at[0] >> 4 != 6) return DecodeError::kNotIp;
+  const size_t length = load_be<uint16_t>(at + 4);
+  if (length > bytes - kIpv6Bytes) return DecodeError::kTruncated;
+  const auto traffic_class = static_cast<uint8_t>(load_be<uint16_t>(at) >> 4);
+  *ip = {at, at + kIpv6Bytes, length, at[6], traffic_class, false};
+  return DecodeError::kNone;
+}
+
+// Steps over a segment routing header (RFC 8754). Its segment list is of no interest at the end of the path.
+DecodeError skip_segment_routing(Ip* ip) {
+  if (ip->payload_bytes < kRoutingBytesMin) return DecodeError::kTruncated;
+  const uint8_t* at = ip->payload;
+  const size_t length = kRoutingBytesMin + size_t{8} * at[1];
+  if (at[2] != kRoutingTypeSegment) return DecodeError::kBadIpHeader;
+  if (length > ip->payload_bytes) return DecodeError::kTruncated;
+  // Nothing but an inner packet may follow: the ICRC is defined over UDP right behind its IP header.
+  if (at[0] != kProtocolIpv6 && at[0] != kProtocolIpv4) return DecodeError::kBadIpHeader;
+  ip->protocol = at[0];
+  ip->payload += length;
+  ip->payload_bytes -= length;
+  return DecodeError::kNone;
+}
+
+DecodeError not_udp(const Ip& ip) {
+  if (ip.v4) return DecodeError::kNotUdp;
+  switch (ip.protocol) {
+    case kProtocolFragment:
+      return DecodeError::kFragment;
+    case kProtocolHopByHop:
+    case kProtocolRouting:
+    case kProtocolDestination:
+      return DecodeError::kBadIpHeader;
+    default:
+      return DecodeError::kNotUdp;
+  }
+}
+
+// Replaces an outer header by the inner one. One level only.
+DecodeError decapsulate(Ip* ip, Packet* out) {
+  if (ip->protocol == kProtocolRouting) {
+    const DecodeError error = skip_segment_routing(ip);
+    if (error != DecodeError::kNone) return error;
+  }
+  if (ip->protocol != kProtocolIpv6 && ip->protocol != kProtocolIpv4) return not_udp(*ip);
+  const uint8_t outer_class = ip->traffic_class;
+  const auto parse_inner = ip->protocol == kProtocolIpv6 ? parse_ipv6 : parse_ipv4;
+  const DecodeError error = parse_inner(ip->payload, ip->payload_bytes, ip);
+  if (error != DecodeError::kNone) return error;
+  // Switches work on the outer header alone: the mark of a trimmed packet (DSCP) and CE are found there. A CE
+  // that was set on the inner header before it was encapsulated stays.
+  static constexpr uint8_t kCe = 3;
+  const uint8_t ecn = (outer_class & 3) == kCe ? kCe : ip->traffic_class & 3;
+  ip->traffic_class = static_cast<uint8_t>((outer_class & 0xFC) | ecn);
+  out->srv6 = true;
+  return DecodeError::kNone;
+}
+
+DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
+  if (frame.size() < kEthernetBytes) return DecodeError::kTruncated;
+  const uint8_t* at = frame.data() + kEthernetBytes;
+  const size_t bytes = frame.size() - kEthernetBytes;
+  std::memcpy(out->source_mac.bytes.data(), frame.data() + 6, 6);
+  out->srv6 = false;
+  const auto type = load_be<uint16_t>(frame.data() + 12);
+  DecodeError error = DecodeError::kNotIp;
+  if (type == kEtherTypeIpv6) {
+    error = parse_ipv6(at, bytes, ip);
+    if (error == DecodeError::kNone && ip->protocol != kProtocolUdp) error = decapsulate(ip, out);
+  } else if (type == kEtherTypeIpv4) {
+    error = parse_ipv4(at, bytes, ip);
+  }
+  if (error != DecodeError::kNone) return error;
+  return ip->protocol == kProtocolUdp ? DecodeError::kNone : not_udp(*ip);
+}
+
+void take_addresses(const Ip& ip, uint16_t source_port, Packet* out) {
+  EntropyFields entropy{.source_port = source_port, .flow_label = 0};
+  if (ip.v4) {
+    out->source = out->destination = IpAddress::v4(0, 0, 0, 0);
+    std::memcpy(out->source.bytes.data() + 12, ip.header + 12, 4);
+    std::memcpy(out->destination.bytes.data() + 12, ip.header + 16, 4);
+  } else {
+    std::memcpy(out->source.bytes.data(), ip.header + 8, 16);
+    std::memcpy(out->destination.bytes.data(), ip.header + 24, 16);
+    entropy.flow_label = load_be<uint16_t>(ip.header + 2);  // the low 16 of its 20 bits
+  }
+  out->entropy = join_entropy(entropy);
+  out->dscp = ip.traffic_class >> 2;
+  out->ecn = static_cast<Ecn>(ip.traffic_class & 3);
+}
+
+constexpr bool is_mrc_opcode(uint8_t opcode) {
+  return opcode >> 5 == 6;
+}
+
+// Checks UDP; leaves *bytes as the length of BTH to pad.
+DecodeError parse_udp(const Ip& ip, size_t* bytes) {
+  if (ip.payload_bytes < kUdpBytes) return DecodeError::kBadUdpLength;
+  const auto port = load_be<uint16_t>(ip.payload + 2);
+  if (port != kUdpPort && port != kUdpPortSpecPrint) return DecodeError::kNotRocePort;
+  if (load_be<uint16_t>(ip.payload + 4) != ip.payload_bytes) return DecodeError::kBadUdpLength;
+  if (ip.payload_bytes < kUdpBytes + Bth::kBytes + kIcrcBytes) return DecodeError::kTruncated;
+  if (port != kUdpPort && !is_mrc_opcode(ip.payload[kUdpBytes])) return DecodeError::kNotRocePort;
+  *bytes = ip.payload_bytes - kUdpBytes - kIcrcBytes;
+  return DecodeError::kNone;
+}
+
+// `bytes` is what lies behind BTH, pad included, ICRC not.
+DecodeError decode_write(const uint8_t* at, size_t bytes, Packet* out) {
+  const Opcode opcode = out->bth.opcode;
+  const bool timed = out->bth.has_timestamp;
+  const bool immediate = has_immediate(opcode);
+  const size_t header_bytes =
+      Meth::kBytes + (timed ? Tseth::kBytes : 0) + Reth::kBytes + (immediate ? ImmDt::kBytes : 0);
+  if (bytes < header_bytes) return DecodeError::kTruncated;
+  out->meth = Meth::load(at);
+  at += Meth::kBytes;
+  if (timed) {
+    out->time = Tseth::load(at);
+    at += Tseth::kBytes;
+  }
+  out->reth = Reth::load(at);
+  at += Reth::kBytes;
+  if (immediate) {
+    std::memcpy(&out->immediate, at, ImmDt::kBytes);
+    at += ImmDt::kBytes;
+  }
+
+  const size_t padded_bytes = bytes - header_bytes;
+  const size_t pad_bytes = out->bth.pad_bytes;
+  if (padded_bytes % 4 != 0 || pad_bytes > padded_bytes) return DecodeError::kBadPad;
+  const size_t payload_bytes = padded_bytes - pad_bytes;
+  const size_t message_bytes = out->reth.message_bytes;
+  const bool only = opcode == Opcode::kWriteOnly || opcode == Opcode::kWriteOnlyImm;
+  const bool fits =
+      only ? payload_bytes == message_bytes : payload_bytes > 0 && payload_bytes <= message_bytes;
+  if (!fits || payload_bytes > kMtuMax) return DecodeError::kBadPayload;
+  out->payload = {at, payload_bytes};
+  return DecodeError::kNone;
+}
+
+template <typename Header>
+DecodeError decode_control(const uint8_t* at, size_t bytes, Packet* out, Header Packet::*header) {
+  if (bytes < Header::kBytes) return DecodeError::kTruncated;
+  if (out->bth.pad_bytes != 0) return DecodeError::kBadPad;
+  if (bytes != Header::kBytes) return DecodeError::kBadPayload;
+  out->*header = Header::load(at);
+  out->payload = {};
+  return DecodeError::kNone;
+}
+
+// `bytes` is the length of BTH to pad.
+DecodeError decode_transport(const uint8_t* at, size_t bytes, Packet* out) {
+  out->bth = Bth::load(at);
+  if ((at[1] & 0xF) != 0) return DecodeError::kBadVersion;
+  at += Bth::kBytes;
+  bytes -= Bth::kBytes;
+  out->time = {};
+  if (is_write(out->bth.opcode)) return decode_write(at, bytes, out);
+  switch (out->bth.opcode) {
+    case Opcode::kAcknowledge:
+      return decode_control(at, bytes, out, &Packet::aeth);
+    case Opcode::kSack:
+      return decode_control(at, bytes, out, &Packet::sack);
+    case Opcode::kNack:
+      return decode_control(at, bytes, out, &Packet::neth);
+    case Opcode::kProbe:
+      return decode_control(at, bytes, out, &Packet::peth);
+    case Opcode::kEndpointRequest:
+      return decode_control(at, bytes, out, &Packet::erth);
+    case Opcode::kEndpointResponse:
+      return decode_control(at, bytes, out, &Packet::eeth);
+    default:
+      return DecodeError::kUnknownOpcode;
+  }
+}
+
+}  // namespace
+
+DecodeError decode(std::span<const uint8_t> frame, Packet* out) {
+  Ip ip;
+  if (const DecodeError error = parse_ip(frame, &ip, out); error != DecodeError::kNone) return error;
+  size_t bytes;
+  if (const DecodeError error = parse_udp(ip, &bytes); error != DecodeError::kNone) return error;
+  take_addresses(ip, load_be<uint16_t>(ip.payload), out);
+  const uint8_t* transport = ip.payload + kUdpBytes;
+  out->icrc_begin = ip.header;
+  out->icrc_end = transport + bytes;
+  return decode_transport(transport, bytes, out);
+}
+
+bool icrc_matches(const Packet& packet) {
+  const uint8_t* stored = packet.icrc_end;
+  const uint32_t expected = static_cast<uint32_t>(stored[0]) | static_cast<uint32_t>(stored[1]) << 8 |
+                            static_cast<uint32_t>(stored[2]) << 16 | static_cast<uint32_t>(stored[3]) << 24;
+  const auto covered = static_cast<size_t>(packet.icrc_end - packet.icrc_begin);
+  return ~icrc_headers(packet.icrc_begin, covered) == expected;
+}
+
+const char* to_string(DecodeError error) {
+  switch (error) {
+    case DecodeError::kNone:
+      return "none";
+    case DecodeError::kTruncated:
+      return "truncated";
+    case DecodeError::kNotIp:
+      return "not_ip";
+    case DecodeError::kBadIpHeader:
+      return "bad_ip_header";
+    case DecodeError::kFragment:
+      return "fragment";
+    case DecodeError::kNotUdp:
+      return "not_udp";
+    case DecodeError::kNotRocePort:
+      return "not_roce_port";
+    case DecodeError::kBadUdpLength:
+      return "bad_udp_length";
+    case DecodeError::kUnknownOpcode:
+      return "unknown_opcode";
+    case DecodeError::kBadVersion:
+      return "bad_version";
+    case DecodeError::kBadPad:
+      return "bad_pad";
+    case DecodeError::kBadPayload:
+      return "bad_payload";
+    case DecodeError::kCount:
+      break;
+  }
+  return "invalid";
+}
+
+}  // namespace mrc

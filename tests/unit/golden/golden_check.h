@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Compares the encoder and the decoder with a golden frame. Free of any test framework, because the program
+// that runs on the other architecture uses it too.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "libmrc/wire/frame.h"
+#include "libmrc/wire/packet.h"
+#include "tests/unit/golden/golden_frame.h"
+
+namespace mrc::golden {
+
+inline std::vector<uint8_t> from_hex(const char* hex) {
+  std::vector<uint8_t> bytes;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (; hex[0] != 0; hex += 2) bytes.push_back(static_cast<uint8_t>(digit(hex[0]) << 4 | digit(hex[1])));
+  return bytes;
+}
+
+// A heap block of exactly the frame's size, so that a sanitizer sees a read one byte past it.
+class ExactBuffer {
+ public:
+  explicit ExactBuffer(std::span<const uint8_t> bytes)
+      : bytes_(new uint8_t[bytes.size()]), size_(bytes.size()) {
+    if (size_ > 0) std::memcpy(bytes_.get(), bytes.data(), size_);
+  }
+  std::span<const uint8_t> view() const { return {bytes_.get(), size_}; }
+  uint8_t* data() { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<uint8_t[]> bytes_;
+  size_t size_;
+};
+
+inline IpAddress address(const char* hex) {
+  IpAddress out;
+  const auto bytes = from_hex(hex);
+  if (bytes.size() == out.bytes.size()) std::memcpy(out.bytes.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+inline MacAddress mac(const char* hex) {
+  MacAddress out;
+  std::memcpy(out.bytes.data(), from_hex(hex).data(), out.bytes.size());
+  return out;
+}
+
+inline uint32_t immediate(const Frame& f) {
+  uint32_t value;
+  std::memcpy(&value, from_hex(f.immediate).data(), sizeof value);
+  return value;
+}
+
+inline std::vector<uint8_t> payload(const Frame& f) {
+  std::vector<uint8_t> bytes(f.payload_bytes);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(f.payload_seed + 7 * i);
+  return bytes;
+}
+
+inline Bth bth(const Frame& f) {
+  Bth out;
+  out.opcode = static_cast<Opcode>(f.opcode);
+  out.pad_bytes = f.pad;
+  out.partition_key = f.pkey;
+  out.destination = Qpn(f.dqpn);
+  out.ack_request = f.ack_request;
+  out.retransmission = f.retransmission;
+  out.has_timestamp = f.has_timestamp;
+  out.psn = Psn(f.psn);
+  return out;
+}
+
+inline Sack sack(const Frame& f) {
+  Sack out;
+  out.mark = static_cast<PathMark>(f.mark);
+  out.answers_probe = f.answers_probe;
+  out.trigger = f.trigger;
+  out.entropy = Entropy{f.echo_entropy};
+  out.source_qpn_low = f.sqpn_low;
+  out.destination_qpn_low = f.dqpn_low;
+  out.cumulative_psn = Psn(f.control_psn);
+  out.mpr = f.mpr;
+  out.bitmap_offset = f.bitmap_offset;
+  out.bitmap = f.bitmap;
+  out.timestamp = f.echo_stamp;
+  out.out_of_order = f.out_of_order;
+  out.restore_window = f.restore;
+  out.window_penalty = f.penalty;
+  out.received_units = f.received_units;
+  return out;
+}
+
+inline Neth neth(const Frame& f) {
+  Neth out;
+  out.reason = static_cast<NackReason>(f.reason);
+  out.vendor_info = f.vendor;
+  out.entropy = Entropy{f.echo_entropy};
+  out.source_qpn_low = f.sqpn_low;
+  out.destination_qpn_low = f.dqpn_low;
+  out.psn = Psn(f.control_psn);
+  out.timestamp = f.echo_stamp;
+  return out;
+}
+
+inline Peth peth(const Frame& f) {
+  return {f.vendor, f.probe_id, f.sqpn_low, f.dqpn_low, {f.stamp, f.coarse}};
+}
+
+inline Erth erth(const Frame& f) {
+  return {static_cast<EndpointOperation>(f.operation), f.vendor, f.port_mask, {f.stamp, f.coarse}};
+}
+
+inline Eeth eeth(const Frame& f) {
+  return {static_cast<EndpointOperation>(f.operation), f.vendor, f.echo_stamp};
+}
+
+inline size_t transport_bytes(const Frame& f) {
+  const auto op = static_cast<Opcode>(f.opcode);
+  if (is_write(op)) {
+    return Bth::kBytes + Meth::kBytes + (f.has_timestamp ? Tseth::kBytes : 0) + Reth::kBytes +
+           (has_immediate(op) ? ImmDt::kBytes : 0) + f.payload_bytes + f.pad;
+  }
+  const size_t header = op == Opcode::kAcknowledge       ? Aeth::kBytes
+                        : op == Opcode::kSack            ? Sack::kBytes
+                        : op == Opcode::kNack            ? Neth::kBytes
+                        : op == Opcode::kProbe           ? Peth::kBytes
+                        : op == Opcode::kEndpointRequest ? Erth::kBytes
+                                                         : Eeth::kBytes;
+  return Bth::kBytes + header;
+}
+
+inline void add_headers(const Frame& f, FrameWriter* writer) {
+  writer->add(bth(f));
+  const auto op = static_cast<Opcode>(f.opcode);
+  if (is_write(op)) {
+    writer->add(Meth{f.rqmsn, f.msn});
+    if (f.has_timestamp) writer->add(Tseth{f.stamp, f.coarse});
+    writer->add(Reth{f.va, MemoryKey{f.rkey}, f.message_bytes});
+    if (has_immediate(op)) writer->add_immediate(immediate(f));
+  }
+  if (op == Opcode::kAcknowledge) writer->add(Aeth{f.syndrome, f.ack_msn});
+  if (op == Opcode::kSack) writer->add(sack(f));
+  if (op == Opcode::kNack) writer->add(neth(f));
+  if (op == Opcode::kProbe) writer->add(peth(f));
+  if (op == Opcode::kEndpointRequest) writer->add(erth(f));
+  if (op == Opcode::kEndpointResponse) writer->add(eeth(f));
+}
+
+// The payload goes in as two pieces, split at `split`, as a gather list of two would.
+inline std::vector<uint8_t> encode(const Frame& f, size_t split) {
+  NetworkHeader network;
+  network.source_mac = mac(f.source_mac);
+  network.destination_mac = mac(f.destination_mac);
+  network.source = address(f.source);
+  network.destination = address(f.destination);
+  network.srv6 = f.srv6;
+  network.outer_source = address(f.outer_source);
+  network.outer_destination = address(f.outer_destination);
+  network.hop_limit = f.hop_limit;
+  std::vector<uint8_t> buffer(kFrameBytesMax, 0xEE);
+  FrameWriter writer(buffer.data(), network, Entropy{f.entropy}, f.dscp, static_cast<Ecn>(f.sent_ecn),
+                     transport_bytes(f));
+  add_headers(f, &writer);
+  writer.end_headers();
+  const auto data = payload(f);
+  writer.add_payload(data.data(), split);
+  writer.add_payload(data.data() + split, data.size() - split);
+  buffer.resize(writer.finish(f.pad));
+  return buffer;
+}
+
+#define MRC_GOLDEN_SAME(got, expected) \
+  if (!((got) == (expected))) return std::string(f.name) + ": " #got " is not " #expected
+
+inline std::string compare_sack(const Frame& f, const Sack& got) {
+  const Sack expected = sack(f);
+  MRC_GOLDEN_SAME(got.mark, expected.mark);
+  MRC_GOLDEN_SAME(got.answers_probe, expected.answers_probe);
+  MRC_GOLDEN_SAME(got.trigger, expected.trigger);
+  MRC_GOLDEN_SAME(got.entropy, expected.entropy);
+  MRC_GOLDEN_SAME(got.source_qpn_low, expected.source_qpn_low);
+  MRC_GOLDEN_SAME(got.destination_qpn_low, expected.destination_qpn_low);
+  MRC_GOLDEN_SAME(got.cumulative_psn, expected.cumulative_psn);
+  MRC_GOLDEN_SAME(got.mpr, expected.mpr);
+  MRC_GOLDEN_SAME(got.bitmap_offset, expected.bitmap_offset);
+  MRC_GOLDEN_SAME(got.bitmap, expected.bitmap);
+  MRC_GOLDEN_SAME(got.timestamp, expected.timestamp);
+  MRC_GOLDEN_SAME(got.out_of_order, expected.out_of_order);
+  MRC_GOLDEN_SAME(got.restore_window, expected.restore_window);
+  MRC_GOLDEN_SAME(got.window_penalty, expected.window_penalty);
+  MRC_GOLDEN_SAME(got.received_units, expected.received_units);
+  return "";
+}
+
+inline std::string compare_write(const Frame& f, const Packet& got) {
+  const Tseth time = f.has_timestamp ? Tseth{f.stamp, f.coarse} : Tseth{};
+  MRC_GOLDEN_SAME(got.meth.receive_msn, f.rqmsn);
+  MRC_GOLDEN_SAME(got.meth.msn, f.msn);
+  MRC_GOLDEN_SAME(got.time.timestamp, time.timestamp);
+  MRC_GOLDEN_SAME(got.time.coarse, time.coarse);
+  MRC_GOLDEN_SAME(got.reth.address, f.va);
+  MRC_GOLDEN_SAME(got.reth.key, MemoryKey{f.rkey});
+  MRC_GOLDEN_SAME(got.reth.message_bytes, f.message_bytes);
+  if (has_immediate(got.bth.opcode)) MRC_GOLDEN_SAME(got.immediate, immediate(f));
+  return "";
+}
+
+inline std::string compare_control(const Frame& f, const Packet& got) {
+  switch (got.bth.opcode) {
+    case Opcode::kAcknowledge:
+      MRC_GOLDEN_SAME(got.aeth.syndrome, f.syndrome);
+      MRC_GOLDEN_SAME(got.aeth.msn, f.ack_msn);
+      return "";
+    case Opcode::kSack:
+      return compare_sack(f, got.sack);
+    case Opcode::kNack:
+      MRC_GOLDEN_SAME(got.neth.reason, static_cast<NackReason>(f.reason));
+      MRC_GOLDEN_SAME(got.neth.vendor_info, f.vendor);
+      MRC_GOLDEN_SAME(got.neth.entropy, Entropy{f.echo_entropy});
+      MRC_GOLDEN_SAME(got.neth.source_qpn_low, f.sqpn_low);
+      MRC_GOLDEN_SAME(got.neth.destination_qpn_low, f.dqpn_low);
+      MRC_GOLDEN_SAME(got.neth.psn, Psn(f.control_psn));
+      MRC_GOLDEN_SAME(got.neth.timestamp, f.echo_stamp);
+      return "";
+    case Opcode::kProbe:
+      MRC_GOLDEN_SAME(got.peth.vendor_info, f.vendor);
+      MRC_GOLDEN_SAME(got.peth.probe_id, f.probe_id);
+      MRC_GOLDEN_SAME(got.peth.source_qpn_low, f.sqpn_low);
+      MRC_GOLDEN_SAME(got.peth.destination_qpn_low, f.dqpn_low);
+      MRC_GOLDEN_SAME(got.peth.time.timestamp, f.stamp);
+      MRC_GOLDEN_SAME(got.peth.time.coarse, f.coarse);
+      return "";
+    case Opcode::kEndpointRequest:
+      MRC_GOLDEN_SAME(got.erth.operation, static_cast<EndpointOperation>(f.operation));
+      MRC_GOLDEN_SAME(got.erth.vendor_info, f.vendor);
+      MRC_GOLDEN_SAME(got.erth.port_status_mask, f.port_mask);
+      MRC_GOLDEN_SAME(got.erth.time.timestamp, f.stamp);
+      MRC_GOLDEN_SAME(got.erth.time.coarse, f.coarse);
+      return "";
+    case Opcode::kEndpointResponse:
+      MRC_GOLDEN_SAME(got.eeth.operation, static_cast<EndpointOperation>(f.operation));
+      MRC_GOLDEN_SAME(got.eeth.vendor_info, f.vendor);
+      MRC_GOLDEN_SAME(got.eeth.timestamp, f.echo_stamp);
+      return "";
+    default:
+      return std::string(f.name) + ": an opcode without a comparison";
+  }
+}
+
+inline std::string compare_network(const Frame& f, const Packet& got) {
+  const bool v4 = address(f.source).is_v4();
+  MRC_GOLDEN_SAME(got.source_mac, mac(f.source_mac));
+  MRC_GOLDEN_SAME(got.source, address(f.source));
+  MRC_GOLDEN_SAME(got.destination, address(f.destination));
+  MRC_GOLDEN_SAME(got.dscp, f.dscp);
+  MRC_GOLDEN_SAME(got.ecn, static_cast<Ecn>(f.ecn));
+  MRC_GOLDEN_SAME(got.srv6, f.srv6);
+  MRC_GOLDEN_SAME(got.entropy, Entropy{v4 ? f.entropy & 0xFFFF : f.entropy});
+  return "";
+}
+
+inline std::string compare_bth(const Frame& f, const Bth& got) {
+  MRC_GOLDEN_SAME(got.opcode, static_cast<Opcode>(f.opcode));
+  MRC_GOLDEN_SAME(got.pad_bytes, f.pad);
+  MRC_GOLDEN_SAME(got.partition_key, f.pkey);
+  MRC_GOLDEN_SAME(got.destination, Qpn(f.dqpn));
+  MRC_GOLDEN_SAME(got.ack_request, f.ack_request);
+  MRC_GOLDEN_SAME(got.retransmission, f.retransmission);
+  MRC_GOLDEN_SAME(got.has_timestamp, f.has_timestamp);
+  MRC_GOLDEN_SAME(got.psn, Psn(f.psn));
+  return "";
+}
+
+// Both return "" if all is well, else what differs.
+inline std::string check_encode(const Frame& f) {
+  const auto expected = from_hex(f.hex);
+  for (const size_t split : {size_t{0}, size_t{f.payload_bytes / 3}, size_t{f.payload_bytes}}) {
+    const auto got = encode(f, split);
+    if (got.size() != expected.size()) {
+      return std::string(f.name) + ": " + std::to_string(got.size()) + " bytes, not " +
+             std::to_string(expected.size());
+    }
+    for (size_t i = 0; i < got.size(); ++i) {
+      if (got[i] != expected[i]) return std::string(f.name) + ": byte " + std::to_string(i) + " differs";
+    }
+  }
+  return "";
+}
+
+inline std::string check_decode(const Frame& f) {
+  const ExactBuffer buffer(from_hex(f.hex));
+  Packet got;
+  const DecodeError error = decode(buffer.view(), &got);
+  if (error != DecodeError::kNone) return std::string(f.name) + ": " + to_string(error);
+  if (!icrc_matches(got)) return std::string(f.name) + ": ICRC";
+  std::string difference = compare_network(f, got);
+  if (difference.empty()) difference = compare_bth(f, got.bth);
+  if (difference.empty())
+    difference = is_write(got.bth.opcode) ? compare_write(f, got) : compare_control(f, got);
+  if (!difference.empty()) return difference;
+  const auto data = payload(f);
+  MRC_GOLDEN_SAME(std::vector<uint8_t>(got.payload.begin(), got.payload.end()), data);
+  return "";
+}
+
+#undef MRC_GOLDEN_SAME
+
+}  // namespace mrc::golden
