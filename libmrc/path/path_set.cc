@@ -150,7 +150,7 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now) {
   if (++probed.probe_successes < probed.probe_successes_needed) {
     probed.probe_backoff = config_.probe_interval;
     probed.probe_at = now + config_.probe_interval / 2 + random() % config_.probe_interval;
-    if (probed.probe_at < next_probe_) next_probe_ = probed.probe_at;
+    refresh_next_probe();
     return false;
   }
   restore(id);

@@ -136,7 +136,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   // MRC 3.1: an answer is asked for when a completion waits for it, when nothing follows, and when the window
   // closes.
   const bool signaled = cx.signal_all || (request.flags & kSignaled) != 0;
-  const bool nothing_follows = last && cursor_ + 1 == cx.send_queue.tail();
+  const bool nothing_follows = last && !can_follow(cx);
   const bool window_closes = sent_.outstanding() + 1 == config_->window_packets ||
                              (config_->window_bytes < 2 * config_->sack_threshold_bytes &&
                               !window_.may_send(sent_.in_flight_bytes() + bytes));
@@ -153,6 +153,13 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
     started_ = false;
   }
   return true;
+}
+
+// Whether the request behind the one at the cursor could be sent right after it.
+bool Requester::can_follow(Context& cx) const {
+  if (cursor_ + 1 == cx.send_queue.tail()) return false;
+  return cx.send_queue.at(cursor_ + 1).operation != Operation::kWriteImm ||
+         immediates_ < config_->immediates_max;
 }
 
 // MRC 3.4: the same packet on a fresh path, marked as a retransmission.

@@ -56,6 +56,7 @@ class Requester {
 
   bool prepare_next_request(Context& cx);
   bool send_new(Context& cx, PathId path, uint8_t* buffer);
+  bool can_follow(Context& cx) const;
   bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
   bool write_packet(Context& cx, const SendRequest& request, Psn psn, PathId path, bool again,
                     bool ack_request, uint8_t* buffer);

@@ -46,7 +46,7 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane) {
       }
       return;
     case ReceiveWindow::Arrival::kDuplicateBelow:
-      ack_due_ = acknowledged_;  // the requester may have missed it
+      ack_due_ = true;  // the requester may have missed it
       [[fallthrough]];
     case ReceiveWindow::Arrival::kDuplicateAbove:
       ++counters.duplicates;
@@ -237,7 +237,6 @@ void Responder::send_acknowledge(Context& cx, PathId path) {
   if (!send_control(cx, path, config_->dscp_control, bth, aeth)) return;
   ++(nak_ ? cx.services.counters.naks_sent : cx.services.counters.acks_sent);
   ack_due_ = false;
-  acknowledged_ = true;
 }
 
 void Responder::repeat_nak(Context& cx, Plane plane) {

@@ -77,7 +77,6 @@ class Responder {
   bool sack_due_ = false;
   bool sack_urgent_ = false;
   bool ack_due_ = false;
-  bool acknowledged_ = false;  // an ACK was sent before; it may be asked for again
   Trigger trigger_;
   Nanoseconds last_window_nack_ = 0;
 

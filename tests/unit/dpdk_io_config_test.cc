@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The device's settings: what is taken, and what errors say.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "dpdk_io/device_config.h"
+
+namespace mrc {
+namespace {
+
+std::string error_of(const std::string& text) {
+  DeviceConfig config;
+  std::string error;
+  return parse_device_config(text, "/x/mrc.toml", &config, &error) ? "no error" : error;
+}
+
+TEST(DeviceConfigTest, EmptyTextLeavesTheDefaults) {
+  DeviceConfig config;
+  std::string error;
+  ASSERT_TRUE(parse_device_config("", "f", &config, &error)) << error;
+  EXPECT_EQ(config.name, "mrc0");
+  EXPECT_EQ(config.planes, 4u);
+  EXPECT_EQ(config.mtu, 4096u);
+}
+
+TEST(DeviceConfigTest, EveryKeyIsTaken) {
+  DeviceConfig config;
+  std::string error;
+  const char* text = R"(
+    [device]
+    name = "mrc-a_1"
+    planes = 8
+    mtu = 1024
+    [transport]
+    paths_per_plane = 64
+    paths_min_active = 2
+    window_bytes = 2_097_152
+    window_packets = 2048
+    sack_threshold_bytes = 8192
+    immediates_max = 64
+    reorder_window_min_us = 30
+    probe_interval_us = 500
+    probe_interval_max_us = 250_000
+    coarse_timestamps = false
+    dscp_data = 10
+    dscp_control = 48
+    [limits]
+    mbufs = 8192
+  )";
+  ASSERT_TRUE(parse_device_config(text, "f", &config, &error)) << error;
+  EXPECT_EQ(config.name, "mrc-a_1");
+  EXPECT_EQ(config.planes, 8u);
+  EXPECT_EQ(config.mtu, 1024u);
+  EXPECT_EQ(config.transport.paths_per_plane, 64u);
+  EXPECT_EQ(config.transport.paths_min_active, 2u);
+  EXPECT_EQ(config.transport.window_bytes, 2u << 20);
+  EXPECT_EQ(config.transport.window_packets, 2048u);
+  EXPECT_EQ(config.transport.sack_threshold_bytes, 8192u);
+  EXPECT_EQ(config.transport.immediates_max, 64u);
+  EXPECT_EQ(config.transport.reorder_window_min, 30 * kMicrosecond);
+  EXPECT_EQ(config.transport.probe_interval, 500 * kMicrosecond);
+  EXPECT_EQ(config.transport.probe_interval_max, 250 * kMillisecond);
+  EXPECT_FALSE(config.transport.coarse_timestamps);
+  EXPECT_EQ(config.transport.dscp_data, 10);
+  EXPECT_EQ(config.transport.dscp_control, 48);
+  EXPECT_EQ(config.mbufs, 8192u);
+}
+
+TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
+  EXPECT_EQ(error_of("\n[device]\nplans = 4\n"),
+            "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, mtu");
+  EXPECT_EQ(error_of("[device]\nplanes = 17\n"),
+            "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
+  EXPECT_EQ(error_of("[device]\nplanes = \"4\"\n"),
+            "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
+  EXPECT_EQ(error_of("[device]\nplanes = -1\n"),
+            "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
+  EXPECT_EQ(error_of("[device]\nmtu = 1500\n"),
+            "mrc: /x/mrc.toml:2: \"mtu\" in [device] must be a power of two from 256 to 4096");
+  EXPECT_EQ(error_of("[device]\nname = \"a b\"\n"),
+            "mrc: /x/mrc.toml:2: \"name\" in [device] must be a name of 1 to 15 letters, digits, - and _ in "
+            "quotes");
+  EXPECT_EQ(error_of("[transport]\ncoarse_timestamps = 1\n"),
+            "mrc: /x/mrc.toml:2: \"coarse_timestamps\" in [transport] must be true or false");
+  EXPECT_EQ(error_of("[devise]\n"),
+            "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [limits]");
+  EXPECT_EQ(
+      error_of("planes = 4\n"),
+      "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], [transport], "
+      "[limits]");
+  EXPECT_EQ(error_of("device = 4\n"),
+            "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
+  EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);
+  EXPECT_NE(error_of("[transport]\nprobe_interval_us = 2000000\n").find("probe_interval_max_us"),
+            std::string::npos);
+}
+
+class DeviceConfigEnvironmentTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    unsetenv("MRC_CONFIG");
+    unsetenv("MRC_PLANES");
+    unlink(kFile);
+  }
+  static constexpr const char* kFile = "config_test.toml";
+  DeviceConfig config;
+  std::string error;
+};
+
+TEST_F(DeviceConfigEnvironmentTest, FileAndPlanesAreTaken) {
+  FILE* file = std::fopen(kFile, "w");
+  std::fputs("[device]\nplanes = 2\nmtu = 2048\n", file);
+  std::fclose(file);
+  setenv("MRC_CONFIG", kFile, 1);
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.planes, 2u);
+  EXPECT_EQ(config.mtu, 2048u);
+  setenv("MRC_PLANES", "8", 1);
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.planes, 8u);
+}
+
+TEST_F(DeviceConfigEnvironmentTest, MissingFileIsAnError) {
+  setenv("MRC_CONFIG", "no/such/file.toml", 1);
+  EXPECT_FALSE(load_device_config(&config, &error));
+  EXPECT_EQ(
+      error,
+      "mrc: no/such/file.toml: no such file; set MRC_CONFIG to a file that can be read, or unset it for the "
+      "defaults");
+}
+
+TEST_F(DeviceConfigEnvironmentTest, DirectoryIsAnError) {
+  setenv("MRC_CONFIG", ".", 1);
+  EXPECT_FALSE(load_device_config(&config, &error));
+}
+
+TEST_F(DeviceConfigEnvironmentTest, BadPlanesAreAnError) {
+  for (const char* planes : {"0", "17", "four", "4x", "-1", " 4"}) {
+    setenv("MRC_PLANES", planes, 1);
+    EXPECT_FALSE(load_device_config(&config, &error)) << planes;
+    EXPECT_EQ(error, "mrc: MRC_PLANES=" + std::string(planes) + " must be a whole number from 1 to 16");
+  }
+}
+
+}  // namespace
+}  // namespace mrc

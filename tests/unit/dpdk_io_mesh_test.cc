@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Processes joined by memif: contents, planes, faults, peers that leave or die under load.
+#include <dirent.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "dpdk_io/fault_page.h"
+#include "dpdk_io/process_slot.h"
+#include "dpdk_io_peer.h"
+#include "libmrc/wire/frame.h"
+
+namespace mrc {
+namespace {
+
+using test::Device;
+using test::Peer;
+using test::seconds_now;
+
+std::string text(uint32_t number) {
+  return std::to_string(number);
+}
+
+// Takes one burst; returns how many frames came, and fails the test for one that is not as it was sent.
+size_t receive_checked(Port& port, std::set<uint32_t>* outstanding) {
+  RxFrame frames[kBurst];
+  const size_t count = port.receive(frames);
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t seed = 0;
+    EXPECT_TRUE(test::check_pattern(frames[i], &seed));
+    EXPECT_EQ(outstanding->erase(seed), 1u) << "frame " << seed << " came twice or was never sent";
+  }
+  port.release({frames, count});
+  return count;
+}
+
+// Sends `total` frames of all sizes over all planes to an echo and checks what comes back.
+void exchange(Device& device, uint32_t slot, uint32_t total) {
+  constexpr size_t kOutstandingMax = 256;
+  std::set<uint32_t> outstanding;
+  uint32_t next = 0;
+  double last_progress = seconds_now();
+  while (next < total || !outstanding.empty()) {
+    for (size_t plane = 0; plane < device.planes(); ++plane) {
+      for (int i = 0; i < 16 && next < total && outstanding.size() < kOutstandingMax; ++i) {
+        const uint32_t span = static_cast<uint32_t>(kFrameBytesMax) - test::kPatternBytesMin + 1;
+        if (!test::send_pattern(device.port(plane), slot, next, test::kPatternBytesMin + next * 37 % span))
+          break;
+        outstanding.insert(next++);
+      }
+      if (receive_checked(device.port(plane), &outstanding) > 0) last_progress = seconds_now();
+    }
+    ASSERT_LT(seconds_now() - last_progress, 10) << outstanding.size() << " frames missing after " << next;
+    sched_yield();
+  }
+}
+
+class MeshTest : public testing::Test {
+ protected:
+  test::RunDirectory directory_;
+};
+
+class MeshPlanesTest : public MeshTest, public testing::WithParamInterface<uint32_t> {};
+
+TEST_P(MeshPlanesTest, FramesArriveAsTheyWereSent) {
+  const uint32_t planes = GetParam();
+  {
+    Peer peer({"echo", text(planes)});
+    const uint32_t slot = peer.read_number();
+    Device device(planes);
+    ASSERT_TRUE(device.link_to(slot));
+    exchange(device, slot, 100'000);
+    peer.close_input();
+    EXPECT_EQ(peer.wait_for_exit(), 0);
+  }
+  EXPECT_EQ(directory_.leftovers(), std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Planes, MeshPlanesTest, testing::Values(1, 4, 8));
+
+TEST_F(MeshTest, TheOtherWayRound) {  // the echo is the client of the link
+  Device device;
+  Peer peer({"echo", "4"});
+  const uint32_t slot = peer.read_number();
+  ASSERT_GT(slot, device.slot());
+  ASSERT_TRUE(device.link_to(slot));
+  exchange(device, slot, 20'000);
+}
+
+TEST_F(MeshTest, DifferentNumbersOfPlanes) {
+  Device device(4);
+  Peer peer({"echo", "2"});
+  const uint32_t slot = peer.read_number();
+  ASSERT_TRUE(device.link_to(slot));
+  exchange(device, slot, 5'000);
+}
+
+TEST_F(MeshTest, ThreePeersAtOnce) {
+  Device device;
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 3; ++i) peers.push_back(std::make_unique<Peer>(std::vector<std::string>{"echo", "4"}));
+  std::vector<uint32_t> slots;
+  for (auto& peer : peers) slots.push_back(peer->read_number());
+  for (const uint32_t slot : slots) ASSERT_TRUE(device.link_to(slot));
+  for (const uint32_t slot : slots) exchange(device, slot, 3'000);
+}
+
+TEST_F(MeshTest, Loopback) {
+  Device device;
+  ASSERT_TRUE(device.link_to(device.slot()));
+  exchange(device, device.slot(), 20'000);
+}
+
+TEST_F(MeshTest, LoopbackIsBounded) {
+  Device device;
+  uint32_t sent = 0;
+  while (sent < 10'000 && test::send_pattern(device.port(0), device.slot(), sent, 100)) ++sent;
+  EXPECT_LT(sent, 1'000u);
+  std::set<uint32_t> outstanding;
+  for (uint32_t i = 0; i < sent; ++i) outstanding.insert(i);
+  while (receive_checked(device.port(0), &outstanding) > 0) {
+  }
+  EXPECT_TRUE(outstanding.empty());
+}
+
+TEST_F(MeshTest, TwoDevicesOfOneProcess) {
+  Device first, second;
+  ASSERT_NE(first.slot(), second.slot());
+  ASSERT_TRUE(first.link_to(second.slot()));
+  std::set<uint32_t> outstanding;
+  for (uint32_t seed = 0; seed < 1000;) {
+    if (test::send_pattern(first.port(seed % 4), second.slot(), seed, 2000)) outstanding.insert(seed++);
+    for (size_t plane = 0; plane < 4; ++plane) receive_checked(second.port(plane), &outstanding);
+  }
+  const double until = seconds_now() + 5;
+  while (!outstanding.empty() && seconds_now() < until)
+    for (size_t plane = 0; plane < 4; ++plane) receive_checked(second.port(plane), &outstanding);
+  EXPECT_TRUE(outstanding.empty());
+}
+
+TEST_F(MeshTest, AddressesAndUnknownDestinations) {
+  Device device;
+  EXPECT_EQ(device.port(2).address(),
+            (MacAddress{{0x02, 0x4D, 0x52, 2, static_cast<uint8_t>(device.slot() >> 8),
+                         static_cast<uint8_t>(device.slot())}}));
+  MacAddress next_hop;
+  EXPECT_FALSE(device.port(0).resolve({}, kEndpointQpn, &next_hop));
+  // Nobody has this slot: frames are held back for a moment, then taken and lost.
+  EXPECT_TRUE(device.port(0).resolve({}, first_qpn_of(999), &next_hop));
+  const double until = seconds_now() + 5;
+  while (device.port(0).transmit_room(next_hop) == 0 && seconds_now() < until) usleep(1000);
+  EXPECT_TRUE(test::send_pattern(device.port(0), 999, 0, 100));
+}
+
+TEST_F(MeshTest, FaultsOfAPlane) {
+  Peer peer({"echo", "4"});
+  const uint32_t slot = peer.read_number();
+  Device device;
+  ASSERT_TRUE(device.link_to(slot));
+  std::string error;
+  FaultPage* faults = map_fault_page(directory_.path(), &error);
+  ASSERT_NE(faults, nullptr) << error;
+  std::set<uint32_t> outstanding;
+  const auto received_on = [&](size_t plane, double seconds) {
+    size_t count = 0;
+    for (const double until = seconds_now() + seconds; count == 0 && seconds_now() < until; sched_yield())
+      count = receive_checked(device.port(plane), &outstanding);
+    return count;
+  };
+  uint32_t seed = 0;
+  for (const PlaneFault fault : {PlaneFault::kBlackHole, PlaneFault::kLinkDown}) {
+    faults->planes[1] = fault;
+    EXPECT_EQ(device.port(1).link_up(), fault == PlaneFault::kBlackHole);
+    EXPECT_TRUE(device.port(0).link_up());
+    outstanding = {seed, seed + 1};
+    ASSERT_TRUE(test::send_pattern(device.port(0), slot, seed++, 100));
+    ASSERT_TRUE(test::send_pattern(device.port(1), slot, seed++, 100));
+    EXPECT_EQ(received_on(0, 5), 1u);
+    EXPECT_EQ(received_on(1, 0.2), 0u);
+    faults->planes[1] = PlaneFault::kNone;
+    EXPECT_TRUE(device.port(1).link_up());
+    outstanding = {seed};
+    ASSERT_TRUE(test::send_pattern(device.port(1), slot, seed++, 100));
+    EXPECT_EQ(received_on(1, 5), 1u);
+  }
+  unmap_fault_page(faults);
+}
+
+size_t open_descriptors() {
+  size_t count = 0;
+  DIR* listing = opendir("/proc/self/fd");
+  while (readdir(listing) != nullptr) ++count;
+  closedir(listing);
+  return count;
+}
+
+// Sends to and receives from everybody as fast as it can for some seconds.
+void run_under_load(Device& device, uint32_t slot, double seconds) {
+  const double until = seconds_now() + seconds;
+  for (uint32_t seed = 0; seconds_now() < until; ++seed) {
+    for (size_t plane = 0; plane < device.planes(); ++plane) {
+      for (int i = 0; i < 8; ++i) test::send_pattern(device.port(plane), slot, seed, 60 + seed % 4000);
+      RxFrame frames[kBurst];
+      const size_t count = device.port(plane).receive(frames);
+      for (size_t i = 0; i < count; ++i) {
+        uint32_t got = 0;
+        EXPECT_TRUE(test::check_pattern(frames[i], &got));
+      }
+      device.port(plane).release({frames, count});
+    }
+    sched_yield();
+  }
+}
+
+// The survivor is the server of its links with the lower slot, their client with the higher one.
+class MeshDeathTest : public MeshTest, public testing::WithParamInterface<uint32_t> {};
+
+TEST_P(MeshDeathTest, PeersKilledUnderLoad) {
+  directory_.set_last_slot(GetParam());
+  Device device;
+  directory_.set_last_slot(400);
+  size_t descriptors = 0;
+  for (int round = 0; round < 15; ++round) {
+    Peer peer({"flood", text(device.slot())});
+    uint32_t slot = 0;
+    // The peer's start takes both sides.
+    run_under_load(device, device.slot(), 0.01);
+    ASSERT_GT(slot = peer.read_number(), 0u);
+    ASSERT_TRUE(device.link_to(slot));
+    run_under_load(device, slot, 0.05);
+    // Killed while this thread is in the middle of its bursts.
+    std::thread killer([&] {
+      usleep(static_cast<useconds_t>(5000 + round * 313));
+      peer.kill_now();
+    });
+    run_under_load(device, slot, 0.03);
+    killer.join();
+    run_under_load(device, slot, 0.25);
+    if (round == 1) descriptors = open_descriptors();
+  }
+  EXPECT_LE(open_descriptors(), descriptors + 2) << "a dead peer costs descriptors";
+  // And it still works.
+  Peer peer({"echo", "4"});
+  const uint32_t slot = peer.read_number();
+  ASSERT_TRUE(device.link_to(slot));
+  exchange(device, slot, 2'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Survivor, MeshDeathTest, testing::Values(0, 800));
+
+TEST_F(MeshTest, LastFramesOfALeavingPeerArrive) {
+  Device device;
+  for (int round = 0; round < 5; ++round) {
+    Peer peer({"send_and_leave", text(device.slot()), "100"});
+    std::set<uint32_t> outstanding;
+    for (uint32_t i = 0; i < 100; ++i) outstanding.insert(i);
+    // Slow to poll: what the peer has sent must outlive its leaving.
+    for (const double until = seconds_now() + 10; !outstanding.empty() && seconds_now() < until; usleep(3000))
+      for (size_t plane = 0; plane < 4; ++plane) receive_checked(device.port(plane), &outstanding);
+    EXPECT_TRUE(outstanding.empty()) << outstanding.size() << " frames lost";
+    EXPECT_EQ(peer.wait_for_exit(), 0);
+  }
+}
+
+TEST_F(MeshTest, TooManyPeersIsAnErrorNotAnEnd) {
+  constexpr size_t kDevices = 18;  // both ends of a link take one of DPDK's 32 ports of this process
+  std::vector<std::unique_ptr<Device>> devices;
+  for (size_t i = 0; i < kDevices; ++i) devices.push_back(std::make_unique<Device>(1, 1024));
+  testing::internal::CaptureStderr();
+  Device& hub = *devices[0];
+  for (size_t i = 1; i < kDevices; ++i) {
+    MacAddress next_hop;
+    hub.port(0).resolve({}, first_qpn_of(devices[i]->slot()), &next_hop);
+  }
+  usleep(500'000);
+  size_t linked = 0;
+  for (size_t i = 1; i < kDevices; ++i) {
+    Port& other = devices[i]->port(0);
+    if (!test::send_pattern(hub.port(0), devices[i]->slot(), 1, 100)) continue;
+    RxFrame frame;
+    size_t count = 0;
+    for (const double until = seconds_now() + 0.2; count == 0 && seconds_now() < until;)
+      count = other.receive({&frame, 1});
+    other.release({&frame, count});
+    linked += count;
+  }
+  const std::string output = testing::internal::GetCapturedStderr();
+  EXPECT_GE(linked, 14u);
+  EXPECT_LT(linked, kDevices - 1);
+  EXPECT_NE(output.find("ports that DPDK has are in use"), std::string::npos) << output;
+}
+
+}  // namespace
+}  // namespace mrc

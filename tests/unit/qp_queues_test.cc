@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Work queues and completion queues: limits, order, and two threads at once.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "libmrc/qp/completion_queue.h"
+#include "libmrc/qp/work_queue.h"
+
+namespace mrc {
+namespace {
+
+Completion completion(uint64_t id, uint32_t qpn = 5) {
+  Completion entry;
+  entry.work_id = id;
+  entry.qpn = Qpn(qpn);
+  return entry;
+}
+
+TEST(CompletionQueue, KeepsOrderAndSaysWhenFull) {
+  CompletionQueue queue(3);
+  EXPECT_EQ(queue.capacity(), 4u);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(queue.push(completion(i)));
+  EXPECT_FALSE(queue.push(completion(4)));
+  EXPECT_TRUE(queue.overrun());
+  Completion out[8];
+  ASSERT_EQ(queue.poll(out), 4u);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(out[i].work_id, i);
+  EXPECT_TRUE(queue.empty());
+}
+
+TEST(CompletionQueue, RemovesOneQueuePairOnly) {
+  CompletionQueue queue(8);
+  for (uint64_t i = 0; i < 6; ++i) queue.push(completion(i, i % 2));
+  queue.remove(Qpn(1));
+  Completion out[8];
+  ASSERT_EQ(queue.poll(out), 3u);
+  EXPECT_EQ(out[2].work_id, 4u);
+}
+
+TEST(CompletionQueue, ResizeKeepsWhatWaits) {
+  CompletionQueue queue(4);
+  Completion out[8];
+  for (uint64_t i = 0; i < 3; ++i) queue.push(completion(i));
+  queue.poll({out, 2});
+  for (uint64_t i = 3; i < 6; ++i) queue.push(completion(i));
+  EXPECT_FALSE(queue.resize(2));
+  EXPECT_TRUE(queue.resize(100));
+  ASSERT_EQ(queue.poll(out), 4u);
+  for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(out[i].work_id, i + 2);
+}
+
+TEST(CompletionQueue, OneThreadPushesAnotherPolls) {
+  CompletionQueue queue(64);
+  constexpr uint64_t kCount = 200'000;
+  std::thread engine([&] {
+    for (uint64_t i = 0; i < kCount;) {
+      if (queue.pushed() - queue.polled() < queue.capacity() && queue.push(completion(i))) ++i;
+      if (i % 64 == 0) std::this_thread::yield();
+    }
+  });
+  uint64_t next = 0;
+  while (next < kCount) {
+    Completion out[16];
+    const size_t count = queue.poll(out);
+    for (size_t i = 0; i < count; ++i) ASSERT_EQ(out[i].work_id, next++);
+    if (count == 0) std::this_thread::yield();
+  }
+  engine.join();
+}
+
+TEST(WorkQueue, HoldsExactlyWhatWasAskedFor) {
+  SendQueue queue(3, 32);
+  for (int i = 0; i < 3; ++i) {
+    SendRequest* request = queue.reserve();
+    ASSERT_NE(request, nullptr);
+    request->work_id = i;
+    request->segments()[1] = {1, 2, MemoryKey{3}};
+    queue.publish(1);
+  }
+  EXPECT_EQ(queue.reserve(), nullptr);
+  EXPECT_EQ(queue.at(queue.head()).work_id, 0u);
+  queue.release(queue.head() + 1);
+  EXPECT_NE(queue.reserve(), nullptr);
+  EXPECT_EQ(queue.reserve(1), nullptr);
+}
+
+TEST(WorkQueue, OfNoEntriesTakesNothing) {
+  ReceiveQueue queue(0, 16);
+  EXPECT_EQ(queue.reserve(), nullptr);
+  EXPECT_TRUE(queue.empty());
+}
+
+}  // namespace
+}  // namespace mrc
