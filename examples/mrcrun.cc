@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// mrcrun COMMAND...: runs any verbs program with mrc0 visible, from the build tree, as root or not. It
+// prepares what the program will see and then executes it, so status and signals are the program's own.
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "dpdk_io/device_config.h"
+#include "dpdk_io/run_directory.h"
+#include "examples/mrcrun_view.h"
+#include "providers/mrc/class_tree.h"
+
+namespace mrc {
+namespace {
+
+constexpr const char* kUsage =
+    R"(usage: mrcrun [--] COMMAND [ARGUMENT...]
+
+Runs COMMAND and everything it starts with the RDMA device mrc0 visible to libibverbs, for example
+  mrcrun ibv_devinfo -v
+  mrcrun ib_write_bw -d mrc0                   and in another terminal
+  mrcrun ib_write_bw -d mrc0 127.0.0.1
+No privilege is needed. COMMAND is executed in the place of mrcrun: pid, signals and exit status are its own.
+If COMMAND cannot be executed the status is 127 or 126; if mrcrun cannot prepare for it, 125.
+
+Settings are read from the environment by the device itself: MRC_CONFIG, MRC_PLANES, MRC_RUNDIR, ...
+)";
+
+constexpr int kCannotPrepare = 125;
+constexpr int kCannotExecute = 126;
+constexpr int kNotFound = 127;
+
+// Where libibverbs shall look: it appends "-rdmav34.so" itself. Empty: `error` says why.
+std::string find_provider(std::string* error) {
+  char self[PATH_MAX];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
+  if (length <= 0 || length == static_cast<ssize_t>(sizeof self)) {
+    *error = std::string("cannot find out where mrcrun is: ") + std::strerror(errno);
+    return {};
+  }
+  std::string directory(self, static_cast<size_t>(length));
+  for (int up = 0; up < 2; ++up) directory.erase(directory.rfind('/'));
+  const std::string provider = directory + "/lib/libmrc";
+  const std::string file = provider + "-rdmav34.so";
+  if (access(file.c_str(), R_OK) == 0) return provider;
+  *error =
+      "there is no " + file + ": " + std::strerror(errno) + "; build it, and keep bin/ and lib/ side by side";
+  return {};
+}
+
+// Broken settings are for the program to report: it may not even use the device.
+std::string device_name() {
+  DeviceConfig config;
+  std::string error;
+  return load_device_config(&config, &error) ? config.name : DeviceConfig().name;
+}
+
+void prepend(const char* variable, const std::string& value) {
+  const char* before = getenv(variable);
+  const std::string all = before != nullptr && *before != '\0' ? value + ":" + before : value;
+  setenv(variable, all.c_str(), 1);
+}
+
+bool prepare(std::string* error) {
+  const std::string provider = find_provider(error);
+  if (provider.empty()) return false;
+  const std::string device = device_name();
+  if (device.compare(0, 3, "mrc") != 0) {
+    *error =
+        "the device is called " + device + "; its name must begin with mrc; change it in the configuration";
+    return false;
+  }
+  std::string run_directory;
+  std::string sysfs;
+  if (!open_run_directory(&run_directory, error)) return false;
+  if (!make_sysfs_view(run_directory, device, &sysfs, error)) return false;
+  if (!provide_device_file(run_directory, provider::device_file_name(device), error)) return false;
+  if (!hide_rdma_netlink(error)) return false;
+  setenv("SYSFS_PATH", sysfs.c_str(), 1);
+  // libibverbs reads the first of the two that is set.
+  prepend(getenv("RDMAV_DRIVERS") != nullptr ? "RDMAV_DRIVERS" : "IBV_DRIVERS", provider);
+  return true;
+}
+
+int run(int count, char** arguments) {
+  int at = 1;
+  if (count > 1 && (std::strcmp(arguments[1], "--help") == 0 || std::strcmp(arguments[1], "-h") == 0)) {
+    std::fputs(kUsage, stdout);
+    return 0;
+  }
+  if (count > 1 && std::strcmp(arguments[1], "--") == 0) ++at;
+  if (at >= count || (at == 1 && arguments[at][0] == '-')) {
+    std::fputs(kUsage, stderr);
+    return 2;
+  }
+  std::string error;
+  if (!prepare(&error)) {
+    const bool named = error.compare(0, 5, "mrc: ") == 0;
+    std::fprintf(stderr, "%s%s\n", named ? "" : "mrcrun: ", error.c_str());
+    return kCannotPrepare;
+  }
+  execvp(arguments[at], arguments + at);
+  const int why = errno;
+  std::fprintf(stderr, "mrcrun: %s: %s\n", arguments[at], std::strerror(why));
+  return why == ENOENT ? kNotFound : kCannotExecute;
+}
+
+}  // namespace
+}  // namespace mrc
+
+int main(int count, char** arguments) {
+  return mrc::run(count, arguments);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/completion_channel.h"
+
+#include <rdma/ib_user_verbs.h>
+
+namespace mrc::provider {
+namespace {
+
+uint64_t handle_of(const ibv_cq* queue) {
+  return reinterpret_cast<uintptr_t>(queue);
+}
+
+}  // namespace
+
+bool CompletionChannel::send(ibv_cq* queue) {
+  const ib_uverbs_comp_event_desc event{handle_of(queue)};
+  return events_.send(&event, sizeof event);
+}
+
+void CompletionChannel::notify(ibv_cq* queue) {
+  std::lock_guard lock(mutex_);
+  if (!send(queue)) owed_.push_back(queue);
+}
+
+void CompletionChannel::on_read() {
+  std::lock_guard lock(mutex_);
+  size_t sent = 0;
+  while (sent < owed_.size() && send(owed_[sent])) ++sent;
+  owed_.erase(owed_.begin(), owed_.begin() + static_cast<ptrdiff_t>(sent));
+}
+
+void CompletionChannel::forget(ibv_cq* queue) {
+  std::lock_guard lock(mutex_);
+  std::erase(owed_, queue);
+  events_.remove(sizeof(ib_uverbs_comp_event_desc), [queue](const void* event) {
+    return static_cast<const ib_uverbs_comp_event_desc*>(event)->cq_handle == handle_of(queue);
+  });
+}
+
+}  // namespace mrc::provider

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/context.h"
+
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <new>
+
+#include "providers/mrc/cq.h"
+#include "providers/mrc/fork_guard.h"
+#include "providers/mrc/limits.h"
+#include "providers/mrc/mr.h"
+#include "providers/mrc/operations.h"
+#include "providers/mrc/qp.h"
+
+namespace mrc::provider {
+namespace {
+
+// Sorted by name. What is not here libibverbs answers with EOPNOTSUPP.
+constexpr abi::ContextOps make_operations() {
+  abi::ContextOps ops{};
+  ops.alloc_pd = alloc_pd;
+  ops.async_event = async_event;
+  ops.cq_event = cq_event;
+  ops.create_cq = create_cq;
+  ops.create_cq_ex = create_cq_ex;
+  ops.create_qp = create_qp;
+  ops.create_qp_ex = create_qp_ex;
+  ops.dealloc_pd = dealloc_pd;
+  ops.dereg_mr = dereg_mr;
+  ops.destroy_cq = destroy_cq;
+  ops.destroy_qp = destroy_qp;
+  ops.free_context = free_context;
+  ops.modify_qp = modify_qp;
+  ops.poll_cq = poll_cq;
+  ops.post_recv = post_recv;
+  ops.post_send = post_send;
+  ops.query_device_ex = query_device_ex;
+  ops.query_port = query_port;
+  ops.query_qp = query_qp;
+  ops.reg_mr = reg_mr;
+  ops.req_notify_cq = req_notify_cq;
+  ops.resize_cq = resize_cq;
+  return ops;
+}
+constexpr abi::ContextOps kOperations = make_operations();
+
+// libibverbs copies some calls to places that verbs.h fixes. If they arrived there, its table is the one we
+// filled: the table is sorted, so a call that it has and we do not know would have moved those behind it.
+bool layout_agrees(const verbs_context& context) {
+  const ibv_context_ops& public_ops = context.context.ops;
+  return public_ops.poll_cq == poll_cq && public_ops.post_recv == post_recv &&
+         public_ops.post_send == post_send && public_ops.req_notify_cq == req_notify_cq &&
+         context.create_qp_ex == create_qp_ex && context.query_device_ex == query_device_ex &&
+         reinterpret_cast<void*>(public_ops._compat_alloc_pd) == reinterpret_cast<void*>(alloc_pd) &&
+         reinterpret_cast<void*>(public_ops._compat_resize_cq) == reinterpret_cast<void*>(resize_cq);
+}
+
+ContextShell* shell_of(ibv_context* context) {
+  auto* verbs = reinterpret_cast<uint8_t*>(context) - offsetof(verbs_context, context);
+  static_assert(offsetof(ContextShell, verbs) == 0);
+  return reinterpret_cast<ContextShell*>(verbs);
+}
+
+}  // namespace
+
+Context* Context::of(ibv_context* context) {
+  return shell_of(context)->context;
+}
+
+verbs_context* Context::open(ibv_device* device, int placeholder) {
+  install_fork_guard();
+  std::string error;
+  auto* self = new (std::nothrow) Context;
+  if (self == nullptr) {
+    ::close(placeholder);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  // Before libibverbs makes the context: it calls ioctl() on the file at once.
+  self->command_file_ = CommandFile::open(placeholder, &self->commands_, &error);
+  if (self->command_file_ == nullptr) {
+    std::fprintf(stderr, "mrc: %s cannot be opened: %s\n", device->name, error.c_str());
+    ::close(placeholder);
+    delete self;
+    errno = ENOTSUP;
+    return nullptr;
+  }
+  auto* shell = static_cast<ContextShell*>(
+      _verbs_init_and_alloc_context(device, placeholder, sizeof(ContextShell), nullptr, 0));
+  if (shell == nullptr) {
+    delete self;
+    return nullptr;
+  }
+  shell->context = self;
+  verbs_set_ops(&shell->verbs, &kOperations);
+  ibv_context& context = shell->verbs.context;
+  int result = 0;
+  if (!layout_agrees(shell->verbs)) {
+    std::fprintf(stderr,
+                 "mrc: %s cannot be opened: this libibverbs lays out its provider interface %d differently; "
+                 "install the libmrc that was built for it\n",
+                 device->name, abi::kProviderAbi);
+    result = ENOTSUP;
+  } else {
+    result = self->async_events_.open();
+  }
+  if (result != 0) {
+    self->command_file_.reset();
+    verbs_uninit_context(&shell->verbs);
+    free(shell);
+    delete self;
+    errno = result;
+    return nullptr;
+  }
+  context.async_fd = self->async_events_.application_fd();  // so libibverbs does not ask the kernel for one
+  context.num_comp_vectors = limits::kCompletionVectors;
+  self->device_ = Device::open(device->name);
+  return &shell->verbs;
+}
+
+Context::~Context() {
+  if (device_ == nullptr || forked_away()) return;
+  if (!queue_pairs_.empty() || !regions_.empty()) {
+    Progress::Control control(device_->progress());
+    for (Qp* qp : queue_pairs_) device_->engine().destroy(qp->transport);
+    for (Mr* mr : regions_) device_->engine().memory().remove(mr->key);
+  }
+  device_->close();
+}
+
+void Context::close(ibv_context* context) {
+  ContextShell* shell = shell_of(context);
+  Context* self = shell->context;
+  self->command_file_.reset();
+  delete self;
+  verbs_uninit_context(&shell->verbs);
+  free(shell);
+}
+
+void Context::post_async(ibv_event_type type, void* element) {
+  const ib_uverbs_async_event_desc event{reinterpret_cast<uintptr_t>(element), static_cast<uint32_t>(type),
+                                         0};
+  std::lock_guard lock(async_mutex_);
+  // A full queue means that nobody reads it: the event is lost, as it would be for the kernel's readers.
+  async_events_.send(&event, sizeof event);
+}
+
+void Context::forget_async(const void* element) {
+  std::lock_guard lock(async_mutex_);
+  async_events_.remove(sizeof(ib_uverbs_async_event_desc), [element](const void* event) {
+    return static_cast<const ib_uverbs_async_event_desc*>(event)->element ==
+           reinterpret_cast<uintptr_t>(element);
+  });
+}
+
+void Context::add(Qp* qp) {
+  std::lock_guard lock(objects_mutex_);
+  queue_pairs_.insert(qp);
+}
+
+void Context::remove(Qp* qp) {
+  std::lock_guard lock(objects_mutex_);
+  queue_pairs_.erase(qp);
+}
+
+void Context::add(Mr* mr) {
+  std::lock_guard lock(objects_mutex_);
+  regions_.insert(mr);
+}
+
+void Context::remove(Mr* mr) {
+  std::lock_guard lock(objects_mutex_);
+  regions_.erase(mr);
+}
+
+// --- verbs ---
+
+void free_context(ibv_context* context) {
+  Context::close(context);
+}
+
+// libibverbs has just read the event for the application: from now on it waits to be acknowledged.
+void async_event(ibv_context*, ibv_async_event* event) {
+  switch (event->event_type) {
+    case IBV_EVENT_CQ_ERR:
+      Cq::of(event->element.cq)->async_reported.fetch_add(1);
+      break;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      Qp::of(event->element.qp)->async_reported.fetch_add(1);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace mrc::provider

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A completion queue: the engine's ring, a lock for those who poll it, and the arming of events.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "libmrc/qp/completion_queue.h"
+#include "providers/mrc/completion_channel.h"
+#include "providers/mrc/provider_abi.h"
+#include "providers/mrc/spin_lock.h"
+
+namespace mrc::provider {
+
+class Context;
+
+enum class Arm : uint8_t { kNo, kSolicited, kAny };
+
+struct Cq {
+  abi::CompletionQueue verbs{};  // first: libibverbs knows only this
+  Context* context;
+  CompletionQueue ring;
+  SpinLock poll_lock;                          // who polls; taken after the device's lock
+  std::atomic<unsigned> polls_since_drive{0};  // a hint: lost counts do not matter
+  Completion current;                          // what ibv_start_poll() and ibv_next_poll() have taken
+  std::atomic<unsigned> users{0};              // queue pairs
+
+  std::shared_ptr<CompletionChannel> channel;
+  std::atomic<uint32_t> reported{0};        // events that the application has read
+  std::atomic<uint32_t> async_reported{0};  // the same for asynchronous events
+  SpinLock event_lock;                      // taken after all others
+  std::atomic<Arm> armed{Arm::kNo};         // written under event_lock
+  uint64_t notified = 0;   // completions pushed when the last event was raised; under event_lock
+  uint64_t looked_at = 0;  // completions that on_completions() has seen; under the device's lock
+
+  Cq(Context* context, uint32_t entries_min);
+  static Cq* of(ibv_cq* queue) { return reinterpret_cast<Cq*>(queue); }
+  static Cq* of(ibv_cq_ex* queue) { return reinterpret_cast<Cq*>(queue); }
+
+  // Checks and makes both kinds; null: errno is set.
+  static Cq* create(Context* context, int64_t entries, ibv_comp_channel* channel, int vector);
+
+  // Polls the ring, and drives the device if there is nothing in it. Takes poll_lock.
+  size_t poll(std::span<Completion> out);
+  // The engine has pushed completions; under the device's lock.
+  void on_completions();
+  // Drops what a destroyed or reset queue pair has left; under the device's lock, poll_lock and event_lock.
+  void remove(Qpn qpn);
+  // Sends the event that was asked for; under event_lock.
+  void raise();
+};
+
+ibv_wc_status to_verbs(CompletionStatus status);
+ibv_wc_opcode to_verbs(CompletionKind kind);
+unsigned flags_of(const Completion& completion);
+
+}  // namespace mrc::provider

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "dpdk_io/device_config.h"
+#include "providers/mrc/clock.h"
+#include "providers/mrc/context.h"
+#include "providers/mrc/cq.h"
+#include "providers/mrc/fork_guard.h"
+#include "providers/mrc/qp.h"
+
+namespace mrc::provider {
+namespace {
+
+// Never destroyed: threads of the application may outlive static destructors.
+struct Registry {
+  std::mutex mutex;
+  std::vector<Device*> devices;
+};
+Registry& registry() {
+  static auto* registry = new Registry;
+  return *registry;
+}
+
+uint64_t random_seed() {
+  uint64_t seed;
+  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = clock_now();
+  return seed;
+}
+
+}  // namespace
+
+Device* Device::open(const char* name) {
+  std::lock_guard lock(registry().mutex);
+  static const int at_exit_set = atexit(&Device::at_exit);
+  static_cast<void>(at_exit_set);
+  for (Device* device : registry().devices) {
+    if (device->name_ != name) continue;
+    ++device->contexts_;
+    return device;
+  }
+  auto* device = new Device(name);
+  registry().devices.push_back(device);
+  device->contexts_ = 1;
+  return device;
+}
+
+void Device::close() {
+  std::lock_guard lock(registry().mutex);
+  if (--contexts_ == 0) stop();
+}
+
+void Device::at_exit() {
+  // The application leaves without closing. What others can see goes; the rest goes with the process.
+  if (forked_away() || !registry().mutex.try_lock()) return;
+  for (Device* device : registry().devices) {
+    device->progress_.stop_at_exit();
+    if (device->stats_ != nullptr) device->stats_->remove_file();
+  }
+  registry().mutex.unlock();
+}
+
+int Device::start() {
+  std::lock_guard lock(start_mutex_);
+  if (engine_ != nullptr) return 0;
+  if (failure_ != 0) return failure_;
+  std::string error;
+  failure_ = start_parts(&error);
+  if (failure_ == 0) return 0;
+  std::fprintf(stderr, "%s\n", error.c_str());
+  stats_.reset();
+  engine_.reset();
+  ports_.reset();
+  return failure_;
+}
+
+int Device::start_parts(std::string* error) {
+  DeviceConfig config;
+  if (!load_device_config(&config, error)) return EINVAL;
+  config.name = name_;
+  ports_ = DevicePorts::open(config, error);
+  if (ports_ == nullptr) return ENODEV;
+  EngineConfig engine;
+  engine.first_qpn = ports_->first_qpn();
+  engine.qpn_count = ports_->qpn_count();
+  engine.seed = random_seed();
+  engine.transport = config.transport;
+  engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
+  stats_ =
+      std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);
+  const int result = progress_.start(engine_.get(), ports_.get(), stats_.get(), name_);
+  if (result != 0) {
+    *error = "mrc: " + name_ + " cannot start its thread; " + std::strerror(result) +
+             "; raise the limit of processes";
+  }
+  return result;
+}
+
+void Device::stop() {
+  std::lock_guard lock(start_mutex_);
+  progress_.stop();
+  stats_.reset();
+  engine_.reset();
+  ports_.reset();
+}
+
+// --- what the engine tells, under the device's lock ---
+
+void Device::completions(CompletionQueue& queue) {
+  static_cast<Cq*>(queue.owner)->on_completions();
+}
+
+void Device::completion_queue_overrun(CompletionQueue& queue) {
+  auto* cq = static_cast<Cq*>(queue.owner);
+  cq->context->post_async(IBV_EVENT_CQ_ERR, &cq->verbs.cq);
+}
+
+void Device::queue_pair_event(QueuePair& queue_pair, QueuePairEvent event) {
+  auto* qp = static_cast<Qp*>(queue_pair.config().owner);
+  switch (event) {
+    case QueuePairEvent::kFatal:
+      return qp->context->post_async(IBV_EVENT_QP_FATAL, &qp->verbs.qp);
+    case QueuePairEvent::kAccessError:
+      return qp->context->post_async(IBV_EVENT_QP_ACCESS_ERR, &qp->verbs.qp);
+    case QueuePairEvent::kRequestError:
+      return qp->context->post_async(IBV_EVENT_QP_REQ_ERR, &qp->verbs.qp);
+    case QueuePairEvent::kConnected:
+      return qp->context->post_async(IBV_EVENT_COMM_EST, &qp->verbs.qp);
+  }
+}
+
+}  // namespace mrc::provider

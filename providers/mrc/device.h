@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A device of this process: engine, ports and progress, shared by all contexts that are open on it. Opening a
+// context costs nothing; the engine and DPDK start when the first memory region or queue pair is made.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "dpdk_io/device_ports.h"
+#include "libmrc/engine/engine.h"
+#include "providers/mrc/progress.h"
+#include "providers/mrc/stats_writer.h"
+
+namespace mrc::provider {
+
+class Device final : private EventSink {
+ public:
+  // The device of that name; every open() needs its close(). The last close() stops it.
+  static Device* open(const char* name);
+  void close();
+
+  // 0 or an errno. The first failure is final and is explained once on stderr.
+  int start();
+
+  const std::string& name() const { return name_; }
+  // Only once started; everything but the doorbell under Progress::Control.
+  Engine& engine() { return *engine_; }
+  Progress& progress() { return progress_; }
+
+ private:
+  explicit Device(const char* name) : name_(name) {}
+  ~Device() override = default;
+
+  int start_parts(std::string* error);
+  void stop();
+  static void at_exit();
+
+  void completions(CompletionQueue& queue) override;
+  void completion_queue_overrun(CompletionQueue& queue) override;
+  void queue_pair_event(QueuePair& qp, QueuePairEvent event) override;
+
+  const std::string name_;
+  unsigned contexts_ = 0;
+  std::mutex start_mutex_;
+  int failure_ = 0;
+
+  std::unique_ptr<DevicePorts> ports_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<StatsWriter> stats_;
+  Progress progress_;
+};
+
+}  // namespace mrc::provider

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the device and its port can do. Needs no running device: ibv_devinfo must not start DPDK.
+#include <endian.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "providers/mrc/gid_table.h"
+#include "providers/mrc/limits.h"
+#include "providers/mrc/operations.h"
+
+namespace mrc::provider {
+namespace {
+
+constexpr uint32_t kNoVendor = 0xFFFFFF;  // there is no hardware and so no vendor's OUI
+constexpr uint32_t kPart = 0x4D5243;      // "MRC"
+
+// As verbs count them; the names are in no header.
+constexpr uint8_t kWidth4X = 2;
+constexpr uint8_t kSpeedEdr = 32;
+constexpr uint8_t kPhysicalLinkUp = 5;
+
+}  // namespace
+
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attributes, size_t bytes) {
+  if (input != nullptr && input->comp_mask != 0) return EINVAL;
+  if (bytes < sizeof attributes->orig_attr) return EINVAL;
+  // ibv_query_device() gives room for the original attributes only.
+  ibv_device_attr_ex all{};
+  ibv_device_attr& device = all.orig_attr;
+  std::snprintf(device.fw_ver, sizeof device.fw_ver, "%s", MRC_VERSION);
+  device.node_guid = device.sys_image_guid = ibv_get_device_guid(context->device);
+  device.max_mr_size = UINT64_MAX;
+  device.page_size_cap = 4096;
+  device.vendor_id = kNoVendor;
+  device.vendor_part_id = kPart;
+  device.hw_ver = 1;
+  device.max_qp = limits::kQueuePairs;
+  device.max_qp_wr = static_cast<int>(limits::kWorkRequests);
+  device.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID;
+  device.max_sge = static_cast<int>(limits::kSegments);
+  device.max_cq = limits::kCompletionQueues;
+  device.max_cqe = limits::kCompletions;
+  device.max_mr = limits::kMemoryRegions;
+  device.max_pd = limits::kProtectionDomains;
+  device.atomic_cap = IBV_ATOMIC_NONE;
+  device.max_pkeys = 1;
+  device.phys_port_cnt = 1;
+  all.phys_port_cnt_ex = 1;
+  std::memcpy(attributes, &all, std::min(bytes, sizeof all));
+  return 0;
+}
+
+int query_port(ibv_context*, uint8_t port, ibv_port_attr* attributes) {
+  if (port != limits::kPort) return EINVAL;
+  ibv_port_attr result{};
+  result.state = IBV_PORT_ACTIVE;
+  result.max_mtu = IBV_MTU_4096;
+  result.active_mtu = IBV_MTU_4096;
+  try {
+    result.gid_tbl_len = static_cast<int>(read_gid_table().entries.size());
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  }
+  result.port_cap_flags = IBV_PORT_IP_BASED_GIDS;
+  result.max_msg_sz = limits::kMessageBytes;
+  result.pkey_tbl_len = 1;
+  result.active_width = kWidth4X;
+  result.active_speed = kSpeedEdr;
+  result.phys_state = kPhysicalLinkUp;
+  result.link_layer = IBV_LINK_LAYER_ETHERNET;
+  *attributes = result;
+  return 0;
+}
+
+}  // namespace mrc::provider

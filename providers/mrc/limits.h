@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the device promises, and what it refuses beyond. ibv_query_device shows these numbers.
+#pragma once
+
+#include <cstdint>
+
+namespace mrc::provider::limits {
+
+inline constexpr int kQueuePairs = 16383;  // as many QP numbers as one process gets
+inline constexpr uint32_t kWorkRequests = 16384;
+inline constexpr uint32_t kSegments = 16;
+inline constexpr uint32_t kInlineBytes = 256;
+inline constexpr int kCompletionQueues = 65536;
+inline constexpr int kCompletions = 4 << 20;
+inline constexpr int kMemoryRegions = 1 << 20;
+inline constexpr int kProtectionDomains = 65536;
+inline constexpr uint32_t kMessageBytes = 1u << 30;
+inline constexpr uint8_t kPort = 1;
+inline constexpr int kCompletionVectors = 1;
+
+}  // namespace mrc::provider::limits

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/mr.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <new>
+
+#include "providers/mrc/context.h"
+#include "providers/mrc/fork_guard.h"
+#include "providers/mrc/operations.h"
+#include "providers/mrc/pd.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace mrc::provider {
+namespace {
+
+constexpr int kAccessKnown = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                             IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+
+uint8_t rights_of(int access) {
+  uint8_t rights = 0;
+  if ((access & IBV_ACCESS_LOCAL_WRITE) != 0) rights |= kLocalWrite;
+  if ((access & IBV_ACCESS_REMOTE_WRITE) != 0) rights |= kRemoteWrite;
+  if ((access & IBV_ACCESS_REMOTE_READ) != 0) rights |= kRemoteRead;
+  if ((access & IBV_ACCESS_REMOTE_ATOMIC) != 0) rights |= kRemoteAtomic;
+  return rights;
+}
+
+// Brings the pages in, as pinning them for a NIC would. What cannot be read or written as asked must be found
+// out now: later it would be a SIGSEGV in the data path. 0 or an errno.
+int populate(void* address, size_t bytes, bool writable) {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const uintptr_t first = reinterpret_cast<uintptr_t>(address) & ~(page - 1);
+  const uintptr_t end = (reinterpret_cast<uintptr_t>(address) + bytes + page - 1) & ~(page - 1);
+  auto* pages = reinterpret_cast<void*>(first);
+  while (madvise(pages, end - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
+    if (errno == EINTR || errno == EAGAIN) continue;
+    // A kernel before 5.14, or memory that is not made of pages (a device's): all we can say is that it is
+    // there.
+    if (errno == EINVAL) break;
+    return EFAULT;
+  }
+  return 0;
+}
+
+int check(void* address, size_t bytes, int access) {
+  const auto first = reinterpret_cast<uintptr_t>(address);
+  if (bytes == 0 || first + bytes < first) return EINVAL;
+  if ((access & ~kAccessKnown) != 0) return EOPNOTSUPP;
+  // The peer cannot have more rights to write than the owner.
+  if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0 &&
+      (access & IBV_ACCESS_LOCAL_WRITE) == 0)
+    return EINVAL;
+  return 0;
+}
+
+ibv_mr* fail(int error) {
+  errno = error;
+  return nullptr;
+}
+
+}  // namespace
+
+ibv_mr* reg_mr(ibv_pd* verbs_pd, void* address, size_t bytes, uint64_t iova, int access) {
+  if (forked_away()) return fail(EPERM);
+  if (const int error = check(address, bytes, access); error != 0) return fail(error);
+  if (const int error = populate(address, bytes, (access & IBV_ACCESS_LOCAL_WRITE) != 0); error != 0)
+    return fail(error);
+  Pd* pd = Pd::of(verbs_pd);
+  Context* context = Context::of(verbs_pd->context);
+  if (const int error = context->device().start(); error != 0) return fail(error);
+  try {
+    auto mr = std::make_unique<Mr>();
+    mr->context = context;
+    mr->pd = pd;
+    {
+      Progress::Control control(context->device().progress());
+      mr->key = context->device().engine().memory().add(pd->domain, address, bytes, iova, rights_of(access));
+    }
+    if (mr->key == MemoryKey{}) return fail(ENOMEM);
+    mr->verbs.type = abi::RegionType::kRegion;
+    mr->verbs.access = access;
+    mr->verbs.mr.context = verbs_pd->context;
+    mr->verbs.mr.pd = verbs_pd;
+    mr->verbs.mr.addr = address;
+    mr->verbs.mr.length = bytes;
+    mr->verbs.mr.lkey = mr->verbs.mr.rkey = mr->verbs.mr.handle = static_cast<uint32_t>(mr->key);
+    context->add(mr.get());
+    ++pd->users;
+    return &mr.release()->verbs.mr;
+  } catch (const std::bad_alloc&) {
+    return fail(ENOMEM);
+  }
+}
+
+int dereg_mr(abi::MemoryRegion* verbs) {
+  if (forked_away()) return EPERM;
+  Mr* mr = Mr::of(verbs);
+  mr->context->remove(mr);
+  {
+    Progress::Control control(mr->context->device().progress());
+    mr->context->device().engine().memory().remove(mr->key);
+  }
+  --mr->pd->users;
+  delete mr;
+  return 0;
+}
+
+}  // namespace mrc::provider

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The verbs that this provider offers, as libibverbs calls them; each is defined in the file of its object.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include "providers/mrc/provider_abi.h"
+
+namespace mrc::provider {
+
+// context.cc
+void free_context(ibv_context* context);
+void async_event(ibv_context* context, ibv_async_event* event);
+
+// device_query.cc
+int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,
+                    ibv_device_attr_ex* attributes, size_t bytes);
+int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes);
+
+// pd.cc
+ibv_pd* alloc_pd(ibv_context* context);
+int dealloc_pd(ibv_pd* pd);
+
+// mr.cc
+ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access);
+int dereg_mr(abi::MemoryRegion* region);
+
+// cq.cc
+ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector);
+int poll_cq(ibv_cq* queue, int entries, ibv_wc* completions);
+int req_notify_cq(ibv_cq* queue, int solicited_only);
+void cq_event(ibv_cq* queue);
+int resize_cq(ibv_cq* queue, int entries);
+int destroy_cq(ibv_cq* queue);
+
+// cq_ex.cc
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
+
+// qp.cc
+ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes);
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
+int query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init_attributes);
+int destroy_qp(ibv_qp* qp);
+
+// post.cc
+int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
+int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
+
+}  // namespace mrc::provider

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/progress.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "providers/mrc/clock.h"
+
+namespace mrc::provider {
+namespace {
+
+// An application thread that has not run the engine for so long does not poll.
+constexpr Nanoseconds kHandOver = 50 * kMicrosecond;
+// The longest nap while queue pairs are connected: nobody else may look at the ports.
+constexpr Nanoseconds kNap = 50 * kMicrosecond;
+// The background thread polls on for so long after the last frame before it naps.
+constexpr Nanoseconds kKeepPolling = 100 * kMicrosecond;
+// Polls in vain by one application thread before it offers its CPU.
+constexpr Nanoseconds kPatience = kMicrosecond;
+// With nothing connected there is nothing to be late for.
+constexpr Nanoseconds kIdleSleep = 20 * kMillisecond;
+constexpr Nanoseconds kServiceInterval = kMillisecond;
+constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
+// Doorbells that ring while somebody else has the lock are served by the holder, but not for ever.
+constexpr unsigned kTurnsMax = 4;
+constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
+
+thread_local Nanoseconds t_vain_since = 0;  // when this thread began to poll in vain; 0 = it does not
+
+timespec to_timespec(Nanoseconds span) {
+  return {static_cast<time_t>(span / kSecond), static_cast<long>(span % kSecond)};
+}
+
+void nap(Nanoseconds span) {
+  const timespec time = to_timespec(span);
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+// A short slice lets the thread preempt those who spin for whole slices; a refusal only costs latency.
+void ask_for_short_slices() {
+  struct {
+    uint32_t bytes, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+  } attributes{};
+  attributes.bytes = sizeof attributes;
+  attributes.policy = SCHED_OTHER;
+  attributes.nice = 0;
+  attributes.runtime = 100 * kMicrosecond;
+  syscall(SYS_sched_setattr, 0, &attributes, 0);
+}
+
+}  // namespace
+
+void DeviceLock::lock() {
+  waiters_.fetch_add(1, std::memory_order_relaxed);
+  for (unsigned spins = 0; held_.exchange(true, std::memory_order_acquire);) {
+    do {
+      if (++spins < kSpinsBeforeYield) {
+        cpu_relax();
+      } else {
+        sched_yield();
+      }
+    } while (held_.load(std::memory_order_relaxed));
+  }
+  waiters_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+int Progress::start(Engine* engine, DevicePorts* ports, StatsWriter* stats, const std::string& device) {
+  engine_ = engine;
+  ports_ = ports;
+  stats_ = stats;
+  thread_name_ = ("mrc-" + device).substr(0, 15);
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) return errno;
+  stopping_.store(false);
+  running_.store(true);
+  // The application's signals are none of this thread's business.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int result = pthread_create(
+      &thread_, nullptr,
+      [](void* self) -> void* {
+        static_cast<Progress*>(self)->run();
+        return nullptr;
+      },
+      this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (result == 0) return 0;
+  running_.store(false);
+  close(wake_fd_);
+  wake_fd_ = -1;
+  return result;
+}
+
+void Progress::stop() {
+  if (!running_.load()) return;
+  stopping_.store(true);
+  wake();
+  pthread_join(thread_, nullptr);
+  running_.store(false);
+  close(wake_fd_);
+  wake_fd_ = -1;
+}
+
+void Progress::stop_at_exit() {
+  if (!running_.load()) return;
+  stopping_.store(true);
+  wake();
+  timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  const Nanoseconds end = static_cast<Nanoseconds>(until.tv_sec) * kSecond +
+                          static_cast<Nanoseconds>(until.tv_nsec) + kExitPatience;
+  until = to_timespec(end);
+  pthread_timedjoin_np(thread_, nullptr, &until);
+  running_.store(false);
+}
+
+// --- application threads ---
+
+Nanoseconds Progress::drive() {
+  if (!running_.load(std::memory_order_acquire)) return 0;
+  const Nanoseconds now = clock_now();
+  if (!turn(now).ran) return 0;
+  application_drove_.store(now, std::memory_order_relaxed);
+  return now;
+}
+
+void Progress::found_nothing(Nanoseconds now_if_known) {
+  // Two pollers on two CPUs shall not pay a system call per poll; two on one CPU shall not wait for a time
+  // slice.
+  const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
+  if (t_vain_since == 0) t_vain_since = now;
+  if (now < t_vain_since + kPatience) return;
+  sched_yield();
+  t_vain_since = clock_now();
+}
+
+void Progress::found_something() {
+  t_vain_since = 0;
+}
+
+Progress::Turn Progress::turn(Nanoseconds now) {
+  Turn result;
+  // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
+  // after unlocking, or its ringer gets the lock. The fence pairs with the one behind ring_doorbell().
+  for (unsigned turns = 0; turns < kTurnsMax; ++turns) {
+    if (!lock_.try_lock()) return result;
+    result.ran = true;
+    result.frames += engine_->progress(now);
+    unlock();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (!engine_->doorbell_pending()) break;
+  }
+  return result;
+}
+
+void Progress::unlock() {
+  connected_.store(engine_->connected(), std::memory_order_relaxed);
+  lock_.unlock();
+}
+
+Progress::Control::~Control() {
+  if (!progress_.running_.load(std::memory_order_relaxed)) {
+    progress_.lock_.unlock();
+    return;
+  }
+  progress_.unlock();
+  progress_.wake();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (progress_.engine_->doorbell_pending()) progress_.turn(clock_now());
+}
+
+// --- the background thread ---
+
+void Progress::wake() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!asleep_.load(std::memory_order_relaxed)) return;
+  const uint64_t one = 1;
+  if (write(wake_fd_, &one, sizeof one) < 0) return;  // already woken
+}
+
+void Progress::sleep_until_woken(Nanoseconds span) {
+  asleep_.store(true, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!stopping_.load() && connected_.load(std::memory_order_relaxed) == 0) {
+    pollfd files[] = {{wake_fd_, POLLIN, 0}, {ports_->event_fd(), POLLIN, 0}};
+    const timespec time = to_timespec(span);
+    ppoll(files, 2, &time, nullptr);
+    if ((files[1].revents & POLLIN) != 0) next_service_ = 0;
+  }
+  asleep_.store(false, std::memory_order_relaxed);
+  uint64_t count;
+  while (read(wake_fd_, &count, sizeof count) > 0) {
+  }
+}
+
+void Progress::housekeeping(Nanoseconds now) {
+  if (now >= next_service_) {
+    ports_->service();
+    next_service_ = now + kServiceInterval;
+  }
+  if (now >= next_stats_ && lock_.try_lock()) {
+    stats_->update(*engine_, now);
+    unlock();
+    next_stats_ = now + kStatsInterval;
+  }
+}
+
+void Progress::run() {
+  pthread_setname_np(pthread_self(), thread_name_.c_str());
+  prctl(PR_SET_TIMERSLACK, 1);
+  ask_for_short_slices();
+  Nanoseconds last_frame = 0;
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    const Nanoseconds now = clock_now();
+    housekeeping(now);
+    if (connected_.load(std::memory_order_relaxed) == 0) {
+      sleep_until_woken(kIdleSleep);
+      continue;
+    }
+    const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
+    if (now < drove + kHandOver) {
+      nap(kNap);
+      continue;
+    }
+    const Turn done = turn(now);
+    if (done.frames > 0) {
+      last_frame = now;
+      continue;
+    }
+    if (done.ran && now < last_frame + kKeepPolling) {
+      sched_yield();
+      continue;
+    }
+    nap(kNap);
+  }
+}
+
+}  // namespace mrc::provider

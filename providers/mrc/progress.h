@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Whoever polls drives: the device's lock, and who runs the engine when. Application threads run it when they
+// poll or post; a background thread takes over when none of them does.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+
+#include "dpdk_io/device_ports.h"
+#include "libmrc/engine/engine.h"
+#include "libmrc/wire/time.h"
+#include "providers/mrc/spin_lock.h"
+#include "providers/mrc/stats_writer.h"
+
+namespace mrc::provider {
+
+// Pollers only try it. Control operations wait for it, and while one waits all tries fail.
+class DeviceLock {
+ public:
+  bool try_lock() {
+    return waiters_.load(std::memory_order_relaxed) == 0 && !held_.load(std::memory_order_relaxed) &&
+           !held_.exchange(true, std::memory_order_acquire);
+  }
+  void lock();
+  void unlock() { held_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> held_{false};
+  std::atomic<unsigned> waiters_{0};
+};
+
+class Progress {
+ public:
+  Progress() = default;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Starts the background thread; 0 or an errno. What is given outlives stop().
+  int start(Engine* engine, DevicePorts* ports, StatsWriter* stats, const std::string& device);
+  void stop();
+  // At exit(): the thread ends, unless that takes too long. Never waits for a lock.
+  void stop_at_exit();
+
+  // --- application threads, on the data path ---
+
+  // Runs the engine once, unless somebody else is doing it. Returns the time that it read, 0 if it did not
+  // run.
+  Nanoseconds drive();
+  // After a poll that found nothing: lets others have the CPU when this thread has polled in vain for a
+  // while.
+  static void found_nothing(Nanoseconds now_if_known);
+  static void found_something();
+
+  // --- control operations ---
+
+  // Holds the device's lock. Letting go of it serves what was posted in between.
+  class Control {
+   public:
+    explicit Control(Progress& progress) : progress_(progress) { progress_.lock_.lock(); }
+    ~Control();
+    Control(const Control&) = delete;
+    Control& operator=(const Control&) = delete;
+
+   private:
+    Progress& progress_;
+  };
+
+ private:
+  struct Turn {
+    bool ran = false;
+    size_t frames = 0;
+  };
+
+  // One turn of the engine, and more while doorbells ring; under no lock.
+  Turn turn(Nanoseconds now);
+  void unlock();  // shows what others want to know, then unlocks
+  void run();
+  void housekeeping(Nanoseconds now);
+  void sleep_until_woken(Nanoseconds span);
+  void wake();
+
+  Engine* engine_ = nullptr;
+  DevicePorts* ports_ = nullptr;
+  StatsWriter* stats_ = nullptr;
+  std::string thread_name_;
+  pthread_t thread_{};
+  int wake_fd_ = -1;
+
+  // Only the background thread's.
+  Nanoseconds next_service_ = 0;
+  Nanoseconds next_stats_ = 0;
+
+  alignas(64) DeviceLock lock_;
+  std::atomic<bool> running_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> asleep_{false};                // the background thread waits for wake()
+  std::atomic<uint32_t> connected_{0};             // written under the lock
+  std::atomic<Nanoseconds> application_drove_{0};  // when an application thread last ran the engine
+};
+
+}  // namespace mrc::provider

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A queue pair: the engine's queue pair, locks for those who post, and the attributes as the application set
+// them.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+
+#include "libmrc/qp/queue_pair.h"
+#include "providers/mrc/provider_abi.h"
+#include "providers/mrc/spin_lock.h"
+
+namespace mrc::provider {
+
+class Context;
+struct Cq;
+struct Pd;
+
+struct Qp {
+  abi::QueuePair verbs{};  // first: libibverbs knows only this
+  Context* context = nullptr;
+  Pd* pd = nullptr;
+  Cq* send_cq = nullptr;
+  Cq* receive_cq = nullptr;
+  QueuePair* transport = nullptr;
+
+  SpinLock send_lock;
+  SpinLock receive_lock;
+
+  ibv_qp_cap capacity{};
+  bool signal_all = false;
+  ibv_qp_attr attributes{};                 // under the device's lock
+  std::atomic<uint32_t> async_reported{0};  // asynchronous events that the application has read
+
+  static Qp* of(ibv_qp* qp) { return reinterpret_cast<Qp*>(qp); }
+};
+
+}  // namespace mrc::provider
