@@ -53,8 +53,9 @@ mrc_install_packages() {
   local log
   log=$(mktemp)
   printf 'Installing %d packages: %s\n' "${#missing[@]}" "${missing[*]}"
-  if ! "${apt[@]}" update >"$log" 2>&1 ||
-    ! "${apt[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
+  # One broken source of packages among many must not stop us: what counts is whether they can be installed.
+  "${apt[@]}" update >"$log" 2>&1 || true
+  if ! "${apt[@]}" install --no-install-recommends "${missing[@]}" >>"$log" 2>&1; then
     tail -n 15 "$log" >&2
     rm -f "$log"
     mrc_fail 'apt-get could not install the packages (its last words are above).' \

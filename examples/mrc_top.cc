@@ -199,7 +199,7 @@ class Top {
       const std::vector<Change> changes = read();
       const bool over =
           options_.seconds > 0 && static_cast<double>(now_ns() - begin) / 1e9 >= options_.seconds;
-      if (options_.pid != 0 && !alive()) return 0;
+      if (options_.pid != 0 && (!alive() || (first_seen != 0 && last_.empty()))) return 0;
       if (options_.mode == Mode::kLines && changes.empty()) {
         if (over) return options_.pid != 0 ? 1 : 0;
         continue;

@@ -48,7 +48,7 @@ if [[ $as == as-nobody ]]; then
 fi
 
 # Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
-as_user=(timeout -k 1 100 "${prefix[@]}" "$bin/mrcrun")
+as_user=(timeout -k 1 60 "${prefix[@]}" "$bin/mrcrun")
 
 # pair TOOL ARGUMENTS...: server and client; both must end with status 0 and without a word of an error.
 pair() {
