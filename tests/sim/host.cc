@@ -65,7 +65,8 @@ Host::Host(EventQueue& events, uint32_t number, const EngineConfig& config, std:
   std::vector<Port*> ports;
   for (Link* link : outgoing) {
     const auto id = static_cast<uint8_t>(ports_.size());
-    ports_.push_back(std::make_unique<SimPort>(MacAddress{{2, 1, id, 0, 0, static_cast<uint8_t>(number)}}, *link));
+    ports_.push_back(
+        std::make_unique<SimPort>(MacAddress{{2, 1, id, 0, 0, static_cast<uint8_t>(number)}}, *link));
     ports.push_back(ports_.back().get());
   }
   EventSink* sink = this;
@@ -94,7 +95,8 @@ void Host::run() {
   const bool again = work > 0 || engine_->doorbell_pending();
   const Nanoseconds soon = events_.now() + kBurstTime;
   if (again) wake_at(soon);
-  if (const Nanoseconds deadline = engine_->next_deadline(); deadline != kNever) wake_at(std::max(deadline, soon));
+  if (const Nanoseconds deadline = engine_->next_deadline(); deadline != kNever)
+    wake_at(std::max(deadline, soon));
 }
 
 void Host::completions(CompletionQueue& queue) {

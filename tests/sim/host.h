@@ -32,7 +32,7 @@ class SimPort : public Port {
   MacAddress address_;
   Link& out_;
   std::deque<Frame> arrived_;
-  std::deque<Frame> lent_;                       // to the engine, until released
+  std::deque<Frame> lent_;                        // to the engine, until released
   std::vector<std::unique_ptr<uint8_t[]>> free_;  // transmit buffers
 };
 

@@ -19,8 +19,8 @@ struct LinkFaults {
   double loss = 0;
   double duplication = 0;
   double corruption = 0;
-  double reordering = 0;            // share of frames that are held back...
-  Nanoseconds reorder_delay = 0;    // ...by up to this much
+  double reordering = 0;          // share of frames that are held back...
+  Nanoseconds reorder_delay = 0;  // ...by up to this much
   Nanoseconds black_hole_from = kNever;
   Nanoseconds black_hole_until = 0;
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // mrc_sim: runs the shipped engine in virtual time.
 //   mrc_sim soak --seeds A..B [--jobs N] [--verbose]
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
-
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "tests/sim/soak.h"
 
@@ -52,11 +52,13 @@ int run_share(const SoakOptions& options, uint64_t start) {
   for (uint64_t seed = start; seed <= options.last; seed += options.jobs) {
     const mrc::sim::SoakResult result = mrc::sim::run_soak_seed(seed);
     if (options.verbose || !result.ok)
-      std::printf("seed %llu: %s%s\n  %s\n  %llu messages, %llu frames, %llu retransmits, %.3f ms virtual, trace %016llx\n",
-                  static_cast<unsigned long long>(seed), result.ok ? "ok" : "FAILED: ", result.failure.c_str(),
-                  result.setting.c_str(), static_cast<unsigned long long>(result.messages),
-                  static_cast<unsigned long long>(result.frames), static_cast<unsigned long long>(result.retransmits),
-                  static_cast<double>(result.virtual_ns) / 1e6, static_cast<unsigned long long>(result.trace));
+      std::printf(
+          "seed %llu: %s%s\n  %s\n  %llu messages, %llu frames, %llu retransmits, %.3f ms virtual, trace "
+          "%016llx\n",
+          static_cast<unsigned long long>(seed), result.ok ? "ok" : "FAILED: ", result.failure.c_str(),
+          result.setting.c_str(), static_cast<unsigned long long>(result.messages),
+          static_cast<unsigned long long>(result.frames), static_cast<unsigned long long>(result.retransmits),
+          static_cast<double>(result.virtual_ns) / 1e6, static_cast<unsigned long long>(result.trace));
     if (!result.ok) {
       std::printf("  replay: mrc_sim soak --seeds %llu --verbose\n", static_cast<unsigned long long>(seed));
       if (++failed == 100) break;

@@ -37,14 +37,20 @@ struct Message {
 // Draws sizes that meet every edge: empty, one byte, around the MTU, several packets, many packets.
 uint32_t draw_size(Random& random, uint32_t mtu) {
   switch (random.below(8)) {
-    case 0: return static_cast<uint32_t>(random.below(2));
-    case 1: return static_cast<uint32_t>(random.between(2, 64));
-    case 2: return mtu - 1 + static_cast<uint32_t>(random.below(3));
+    case 0:
+      return static_cast<uint32_t>(random.below(2));
+    case 1:
+      return static_cast<uint32_t>(random.between(2, 64));
+    case 2:
+      return mtu - 1 + static_cast<uint32_t>(random.below(3));
     case 3:
-    case 4: return static_cast<uint32_t>(random.between(1, mtu));
+    case 4:
+      return static_cast<uint32_t>(random.between(1, mtu));
     case 5:
-    case 6: return static_cast<uint32_t>(random.between(mtu, 8 * mtu));
-    default: return static_cast<uint32_t>(random.between(8 * mtu, 64 * mtu));
+    case 6:
+      return static_cast<uint32_t>(random.between(mtu, 8 * mtu));
+    default:
+      return static_cast<uint32_t>(random.between(8 * mtu, 64 * mtu));
   }
 }
 
@@ -145,9 +151,11 @@ class Flow {
     if (completion.work_id != receives_done_++) return fail(failure, "receive requests used out of order", 0);
     if (told_ >= messages_.size() || completion.immediate != told_ || !completion.has_immediate)
       return fail(failure, "immediate out of order: %d", static_cast<int>(completion.immediate));
-    if (completion.byte_count != messages_[told_].bytes) return fail(failure, "immediate with a wrong length", 0);
+    if (completion.byte_count != messages_[told_].bytes)
+      return fail(failure, "immediate with a wrong length", 0);
     for (; received_ <= told_; ++received_)
-      if (!landed(messages_[received_])) return fail(failure, "immediate before the data of message %d", received_);
+      if (!landed(messages_[received_]))
+        return fail(failure, "immediate before the data of message %d", received_);
     ++told_;
     return true;
   }
@@ -162,7 +170,8 @@ class Flow {
   bool check_memory(std::string* failure) const {
     for (size_t i = 0; i < expected_.size(); ++i)
       if (target_->memory[i] != expected_[i])
-        return fail(failure, "byte %d of the target is wrong", static_cast<int>(i) - static_cast<int>(kGuardBytes));
+        return fail(failure, "byte %d of the target is wrong",
+                    static_cast<int>(i) - static_cast<int>(kGuardBytes));
     return true;
   }
   uint64_t total_bytes() const { return total_; }
@@ -179,7 +188,8 @@ class Flow {
     return false;
   }
   bool landed(const Message& message) const {
-    return std::memcmp(target_->data() + message.target_at, source_->data() + message.source_at, message.bytes) == 0;
+    return std::memcmp(target_->data() + message.target_at, source_->data() + message.source_at,
+                       message.bytes) == 0;
   }
   void fill_segments(SendRequest* request, const Message& message) {
     const uint32_t limit = sender_->config().send_segments_max;
@@ -291,12 +301,13 @@ void Soak::draw() {
   config_.transport.window_bytes = static_cast<uint32_t>(random_.between(1, 512)) * 4096;
   config_.transport.immediates_max = static_cast<uint16_t>(random_.between(1, 64));
   char text[200];
-  std::snprintf(text, sizeof text,
-                "planes %u paths %u mtu %u connections %zu window %u packets %u bytes, loss %.3f dup %.3f corrupt "
-                "%.3f reorder %.3f",
-                planes_, config_.transport.paths_per_plane, mtu_, connections_, config_.transport.window_packets,
-                config_.transport.window_bytes, faults_.loss, faults_.duplication, faults_.corruption,
-                faults_.reordering);
+  std::snprintf(
+      text, sizeof text,
+      "planes %u paths %u mtu %u connections %zu window %u packets %u bytes, loss %.3f dup %.3f corrupt "
+      "%.3f reorder %.3f",
+      planes_, config_.transport.paths_per_plane, mtu_, connections_, config_.transport.window_packets,
+      config_.transport.window_bytes, faults_.loss, faults_.duplication, faults_.corruption,
+      faults_.reordering);
   result_.setting = text;
 }
 
@@ -414,7 +425,8 @@ SoakResult Soak::run() {
     result_.retransmits += counters.retransmits();
     result_.frames += counters.frames_sent;
   }
-  if (failure.empty() && (placed != bytes || sent != bytes)) failure = "bytes placed more than once, or not counted";
+  if (failure.empty() && (placed != bytes || sent != bytes))
+    failure = "bytes placed more than once, or not counted";
   for (const auto& link : links_) result_.trace = result_.trace * 31 + link->trace();
   result_.virtual_ns = finished;
   result_.ok = failure.empty();
@@ -423,6 +435,8 @@ SoakResult Soak::run() {
 
 }  // namespace
 
-SoakResult run_soak_seed(uint64_t seed) { return Soak(seed).run(); }
+SoakResult run_soak_seed(uint64_t seed) {
+  return Soak(seed).run();
+}
 
 }  // namespace mrc::sim

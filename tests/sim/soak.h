@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// One seed of the soak: two hosts, a number of planes, faults and a workload, all drawn from the seed, and the checks
-// that must hold whatever was drawn.
+// One seed of the soak: two hosts, a number of planes, faults and a workload, all drawn from the seed, and
+// the checks that must hold whatever was drawn.
 #pragma once
 
 #include <cstdint>

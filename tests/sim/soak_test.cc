@@ -17,7 +17,9 @@ TEST(Soak, SameSeedSameTrace) {
   }
 }
 
-TEST(Soak, DifferentSeedsDiffer) { EXPECT_NE(run_soak_seed(1).trace, run_soak_seed(2).trace); }
+TEST(Soak, DifferentSeedsDiffer) {
+  EXPECT_NE(run_soak_seed(1).trace, run_soak_seed(2).trace);
+}
 
 TEST(Soak, FaultsCauseRetransmissions) {
   uint64_t retransmits = 0;
