@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/icrc.h"
 #include "libmrc/wire/identifiers.h"
@@ -30,11 +31,35 @@ struct NetworkHeader {
   uint8_t hop_limit = 64;
 };
 
+// Ethernet to UDP as ready bytes, for one destination, plane and class of traffic. Built once; a frame then
+// costs a copy and the few fields that differ from frame to frame. Never changes while frames are written
+// from it.
+class FrameTemplate {
+ public:
+  FrameTemplate() = default;
+  FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn);
+
+ private:
+  friend class FrameWriter;
+  static constexpr size_t kPrefixBytesMax = kEthernetBytes + 2 * kIpv6Bytes + kUdpBytes;
+
+  uint8_t prefix_[kPrefixBytesMax] = {};  // lengths, source port, flow labels and IPv4 checksum are zero
+  uint8_t ip_at_ = 0;                     // of the inner IP header
+  uint8_t udp_at_ = 0;
+  bool v4_ = false;
+  uint32_t checksum_ = 0;  // of the inner IPv4 header, not yet folded
+};
+
 class FrameWriter {
  public:
   // `transport_bytes` is BTH up to and including the pad, without ICRC. The buffer has kFrameBytesMax bytes.
+  FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy entropy, size_t transport_bytes);
+  // The same without a template at hand.
   FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy, uint8_t dscp, Ecn ecn,
               size_t transport_bytes);
+
+  // SRv6 frames only: another uSID list than the template's.
+  void set_outer_destination(const IpAddress& outer_destination);
 
   template <typename Header>
   void add(const Header& header) {
@@ -57,7 +82,8 @@ class FrameWriter {
   uint32_t crc_ = kCrcInit;
 };
 
-// MRC 1.7 [P]: how an entropy value is laid over the UDP source port (low half) and the flow label (high half).
+// MRC 1.7 [P]: how an entropy value is laid over the UDP source port (low half) and the flow label (high
+// half).
 struct EntropyFields {
   uint16_t source_port;
   uint16_t flow_label;
