@@ -79,8 +79,11 @@ rows() {
 cut_a_plane() {
   sleep 1
   "${prefix[@]}" "$bin/mrcctl" plane 2 black-hole
-  sleep 1
+  "${prefix[@]}" "$bin/mrc_top" --lines --seconds 1 >"$scratch/view.log"
   "${prefix[@]}" "$bin/mrcctl" plane 2 heal
+  # The fault must have been felt, or the test shows nothing: "... paths   96/128  retransmits ..."
+  awk '{ split($6, paths, "/"); if (paths[1] < paths[2]) felt = 1 } END { exit !felt }' "$scratch/view.log" ||
+    fail 'no path was put aside although a plane was cut'
 }
 
 shows() { grep -qE "$1" "$scratch/info.log" || fail "ibv_devinfo does not show: $1"; }
