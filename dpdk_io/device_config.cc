@@ -5,11 +5,10 @@
 
 #include <bit>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string_view>
 #include <vector>
 
@@ -205,15 +204,20 @@ bool apply_environment(DeviceConfig* config, std::string* error) {
 
 // False with an empty error: there is no such file.
 bool read_file(const std::string& file, std::string* text, std::string* error) {
-  errno = 0;
-  std::ifstream stream(file);
-  std::ostringstream content;
-  if (stream) content << stream.rdbuf();
-  if (stream && !stream.bad()) {
-    *text = content.str();
-    return true;
+  FILE* stream = std::fopen(file.c_str(), "re");
+  if (stream != nullptr) {
+    char part[4096];
+    errno = 0;
+    while (const size_t bytes = std::fread(part, 1, sizeof part, stream)) text->append(part, bytes);
+    const bool failed = std::ferror(stream) != 0;  // a directory, for one
+    const int why = errno;
+    std::fclose(stream);
+    if (!failed) return true;
+    errno = why;
+  } else if (errno == ENOENT) {
+    return false;
   }
-  if (errno != ENOENT) *error = "mrc: " + file + ": " + std::strerror(errno);
+  *error = "mrc: " + file + ": " + std::strerror(errno);
   return false;
 }
 

@@ -18,9 +18,12 @@ namespace {
 // log2 of the slots in each ring. Small rings stay in the cache; see docs/settings.md for the measurements.
 constexpr unsigned kRingSlotsLog2 = 6;
 
+// Two names of one socket: the driver keeps its sockets by name, and a client in the same process as its
+// server must not be taken for the server.
 std::string link_path(const MemifLink::Config& config) {
   const auto [low, high] = std::minmax(config.own_slot, config.peer_slot);
-  return config.run_directory + "/link." + std::to_string(low) + "-" + std::to_string(high);
+  return config.run_directory + (config.own_slot == low ? "/link." : "/./link.") + std::to_string(low) + "-" +
+         std::to_string(high);
 }
 
 std::string next_device_name() {
@@ -52,6 +55,10 @@ bool MemifLink::create(std::string* error) {
 }
 
 bool MemifLink::create_device(std::string* error) {
+  if (rte_eth_dev_count_total() >= RTE_MAX_ETHPORTS) {
+    *error = "all " + std::to_string(RTE_MAX_ETHPORTS) + " ports that DPDK has are in use";
+    return false;
+  }
   if (is_server()) unlink(socket_path_.c_str());
   const std::string arguments = std::string(is_server() ? "role=server" : "role=client") +
                                 ",id=0,bsize=" + std::to_string(kBufferBytes) +

@@ -152,8 +152,6 @@ void MemifMesh::make_link(uint32_t slot, Nanoseconds now) {
     state_.hold_until[slot].store(0, std::memory_order_relaxed);  // nobody there
     return;
   }
-  if (rte_eth_dev_count_avail() >= RTE_MAX_ETHPORTS)
-    return refuse_link(slot, "all " + std::to_string(RTE_MAX_ETHPORTS) + " ports that DPDK has are in use");
   const auto queues = static_cast<uint16_t>(std::min<size_t>(plane_count(), peer.info.planes));
   peer.link =
       std::make_unique<MemifLink>(MemifLink::Config{run_directory_, this->slot(), slot, queues, state_.pool});

@@ -150,8 +150,10 @@ size_t MemifPort::transmit_room(const MacAddress& next_hop) {
   if (slot == 0 || in_forked_child()) return kBurst;
   {
     BurstScope burst(state_.guard);
-    MemifLink* link = state_.table.load(std::memory_order_acquire)->find(slot);
-    if (link != nullptr) return link->pending(plane_).count == 0 ? kBurst : 0;
+    if (MemifLink* link = state_.table.load(std::memory_order_acquire)->find(slot)) {
+      if (link->pending(plane_).count > 0) push_pending(*link);
+      return link->pending(plane_).count == 0 ? kBurst : 0;
+    }
   }
   // Held back while the link is made. Later frames are taken and lost, so that the transport's retries can
   // end.

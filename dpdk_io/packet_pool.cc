@@ -87,7 +87,9 @@ PacketPool::~PacketPool() {
 }
 
 uint32_t PacketPool::megabytes(uint32_t mbufs) {
-  constexpr uint64_t kMbufBytes = kBufferBytes + RTE_PKTMBUF_HEADROOM + sizeof(rte_mbuf) + 256;
+  // DPDK reserves whole pages for an object larger than a page.
+  constexpr uint64_t kMbufBytes = 8192;
+  static_assert(kMbufBytes >= kBufferBytes + RTE_PKTMBUF_HEADROOM + sizeof(rte_mbuf) + 256);
   return static_cast<uint32_t>((mbufs * kMbufBytes >> 20) + 1);
 }
 

@@ -13,8 +13,8 @@
 namespace mrc {
 namespace {
 
-// The longest name made in it is link.1023-1023, and a socket's address must hold all of it.
-constexpr size_t kPathMax = sizeof(sockaddr_un::sun_path) - sizeof("/link.1023-1023");
+// The longest name used in it, and a socket's address must hold all of it.
+constexpr size_t kPathMax = sizeof(sockaddr_un::sun_path) - sizeof("/./link.1023-1023");
 
 bool is_directory(const std::string& path) {
   struct stat status;

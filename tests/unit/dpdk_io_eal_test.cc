@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "dpdk_io/eal.h"
@@ -27,7 +28,7 @@ TEST(EalTest, ForkedChildrenAreUnharmedAndHarmless) {
 }
 
 char* fake_getcwd(char* buffer, size_t) {
-  return strcpy(buffer, "/redirected");
+  return buffer == nullptr ? strdup("/redirected") : strcpy(buffer, "/redirected");
 }
 
 TEST(ImportRedirectTest, ChangesOneLibraryOnly) {
