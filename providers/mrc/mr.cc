@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <new>
 
@@ -33,6 +34,24 @@ uint8_t rights_of(int access) {
   return rights;
 }
 
+// Whether the process's map says that all of [first, end) may be read, and written if asked.
+bool mapped(uintptr_t first, uintptr_t end, bool writable) {
+  std::FILE* map = std::fopen("/proc/self/maps", "re");
+  if (map == nullptr) return true;  // nobody can say
+  char line[512];
+  while (first < end && std::fgets(line, sizeof line, map) != nullptr) {
+    unsigned long from = 0;
+    unsigned long to = 0;
+    char rights[5] = "";
+    // The rest of a line with a very long name does not look like one.
+    if (std::sscanf(line, "%lx-%lx %4s ", &from, &to, rights) != 3 || to <= first) continue;
+    if (from > first || rights[0] != 'r' || (writable && rights[1] != 'w')) break;
+    first = to;
+  }
+  std::fclose(map);
+  return first >= end;
+}
+
 // Brings the pages in, as pinning them for a NIC would. What cannot be read or written as asked must be found
 // out now: later it would be a SIGSEGV in the data path. 0 or an errno.
 int populate(void* address, size_t bytes, bool writable) {
@@ -42,9 +61,8 @@ int populate(void* address, size_t bytes, bool writable) {
   auto* pages = reinterpret_cast<void*>(first);
   while (madvise(pages, end - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
-    // A kernel before 5.14, or memory that is not made of pages (a device's): all we can say is that it is
-    // there.
-    if (errno == EINVAL) break;
+    // Says a kernel before 5.14, and any other about a device's memory and about missing rights.
+    if (errno == EINVAL && mapped(first, end, writable)) return 0;
     return EFAULT;
   }
   return 0;

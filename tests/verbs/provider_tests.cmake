@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The provider through libibverbs, within one process. Built here, so it can also load a sanitized provider.
+add_executable(provider_test provider_objects_test.cc provider_data_test.cc)
+target_link_libraries(provider_test PRIVATE ibverbs GTest::gtest_main)
+mrc_verbs_test(provider 300 ${program} $<TARGET_FILE:provider_test>)
