@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Frames as they leave: all lengths are known at the start, so every header is written once and in order.
+// Only one code lays out Ethernet to UDP, that of the template.
 #include "libmrc/wire/frame.h"
 
 #include <cassert>
@@ -13,36 +14,27 @@ namespace {
 
 constexpr uint8_t kOuterHopLimit = 64;
 
+// Lengths and flow label are left zero: they differ from frame to frame.
 struct IpFields {
   uint8_t traffic_class;
-  uint16_t flow_label;
   uint8_t protocol;
   uint8_t hop_limit;
-  size_t payload_bytes;
 };
 
 void store_ipv6(uint8_t* to, const IpFields& ip, const IpAddress& source, const IpAddress& destination) {
-  store_be(to, 6u << 28 | static_cast<uint32_t>(ip.traffic_class) << 20 | ip.flow_label);
-  store_be(to + 4, static_cast<uint16_t>(ip.payload_bytes));
+  store_be(to, 6u << 28 | static_cast<uint32_t>(ip.traffic_class) << 20);
+  store_be<uint16_t>(to + 4, 0);
   to[6] = ip.protocol;
   to[7] = ip.hop_limit;
   std::memcpy(to + 8, source.bytes.data(), 16);
   std::memcpy(to + 24, destination.bytes.data(), 16);
 }
 
-uint16_t ipv4_checksum(const uint8_t* header) {
-  uint32_t sum = 0;
-  for (size_t at = 0; at < kIpv4Bytes; at += 2) sum += load_be<uint16_t>(header + at);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  return static_cast<uint16_t>(~sum);
-}
-
 void store_ipv4(uint8_t* to, const IpFields& ip, const IpAddress& source, const IpAddress& destination) {
   static constexpr uint16_t kDontFragment = 0x4000;
   to[0] = 0x45;
   to[1] = ip.traffic_class;
-  store_be(to + 2, static_cast<uint16_t>(kIpv4Bytes + ip.payload_bytes));
+  store_be<uint16_t>(to + 2, 0);
   store_be<uint16_t>(to + 4, 0);
   store_be(to + 6, kDontFragment);
   to[8] = ip.hop_limit;
@@ -50,49 +42,75 @@ void store_ipv4(uint8_t* to, const IpFields& ip, const IpAddress& source, const 
   store_be<uint16_t>(to + 10, 0);
   std::memcpy(to + 12, source.v4_bytes(), 4);
   std::memcpy(to + 16, destination.v4_bytes(), 4);
-  store_be(to + 10, ipv4_checksum(to));
 }
 
 }  // namespace
 
-FrameWriter::FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy, uint8_t dscp,
-                         Ecn ecn, size_t transport_bytes)
-    : buffer_(buffer) {
-  const bool v4 = network.destination.is_v4();
-  assert(network.source.is_v4() == v4);
-  const size_t ip_bytes = v4 ? kIpv4Bytes : kIpv6Bytes;
+FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn) {
+  v4_ = network.destination.is_v4();
+  assert(network.source.is_v4() == v4_);
+  const auto traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(ecn));
+  std::memcpy(prefix_, network.destination_mac.bytes.data(), 6);
+  std::memcpy(prefix_ + 6, network.source_mac.bytes.data(), 6);
+  store_be(prefix_ + 12, v4_ && !network.srv6 ? kEtherTypeIpv4 : kEtherTypeIpv6);
+  ip_at_ = kEthernetBytes;
+  if (network.srv6) {
+    const IpFields outer{traffic_class, v4_ ? kProtocolIpv4 : kProtocolIpv6, kOuterHopLimit};
+    store_ipv6(prefix_ + ip_at_, outer, network.outer_source, network.outer_destination);
+    ip_at_ += kIpv6Bytes;
+  }
+  uint8_t* ip = prefix_ + ip_at_;
+  const IpFields inner{traffic_class, kProtocolUdp, network.hop_limit};
+  if (v4_) {
+    store_ipv4(ip, inner, network.source, network.destination);
+    for (size_t at = 0; at < kIpv4Bytes; at += 2) checksum_ += load_be<uint16_t>(ip + at);
+  } else {
+    store_ipv6(ip, inner, network.source, network.destination);
+  }
+  // RoCEv2 sends a UDP checksum of zero over either IP: the ICRC does its work.
+  udp_at_ = static_cast<uint8_t>(ip_at_ + (v4_ ? kIpv4Bytes : kIpv6Bytes));
+  store_be(prefix_ + udp_at_ + 2, kUdpPort);
+}
+
+FrameWriter::FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy entropy,
+                         size_t transport_bytes)
+    : buffer_(buffer), at_(prefix.udp_at_ + kUdpBytes), ip_at_(prefix.ip_at_) {
   const size_t udp_bytes = kUdpBytes + transport_bytes + kIcrcBytes;
   const EntropyFields fields = split_entropy(entropy);
-  const auto traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(ecn));
-
-  std::memcpy(buffer_, network.destination_mac.bytes.data(), 6);
-  std::memcpy(buffer_ + 6, network.source_mac.bytes.data(), 6);
-  store_be(buffer_ + 12, v4 && !network.srv6 ? kEtherTypeIpv4 : kEtherTypeIpv6);
-  at_ = kEthernetBytes;
-
-  if (network.srv6) {
-    const IpFields outer{traffic_class, fields.flow_label, v4 ? kProtocolIpv4 : kProtocolIpv6, kOuterHopLimit,
-                         ip_bytes + udp_bytes};
-    store_ipv6(buffer_ + at_, outer, network.outer_source, network.outer_destination);
-    at_ += kIpv6Bytes;
-  }
-
-  ip_at_ = at_;
-  const IpFields inner{traffic_class, fields.flow_label, kProtocolUdp, network.hop_limit, udp_bytes};
-  if (v4) {
-    store_ipv4(buffer_ + at_, inner, network.source, network.destination);
-  } else {
-    store_ipv6(buffer_ + at_, inner, network.source, network.destination);
-  }
-  at_ += ip_bytes;
-
-  // RoCEv2 sends a UDP checksum of zero over either IP: the ICRC does its work.
-  store_be(buffer_ + at_, fields.source_port);
-  store_be(buffer_ + at_ + 2, kUdpPort);
-  store_be(buffer_ + at_ + 4, static_cast<uint16_t>(udp_bytes));
-  store_be<uint16_t>(buffer_ + at_ + 6, 0);
-  at_ += kUdpBytes;
   assert(at_ + transport_bytes + kIcrcBytes <= kFrameBytesMax);
+  // All of it whatever the form, for a copy of constant size; what is too much is overwritten by the
+  // transport.
+  std::memcpy(buffer_, prefix.prefix_, sizeof prefix.prefix_);
+
+  uint8_t* ip = buffer_ + ip_at_;
+  if (ip_at_ != kEthernetBytes) {
+    store_be(buffer_ + kEthernetBytes + 2, fields.flow_label);
+    const size_t inner_bytes = prefix.udp_at_ - prefix.ip_at_ + udp_bytes;
+    store_be(buffer_ + kEthernetBytes + 4, static_cast<uint16_t>(inner_bytes));
+  }
+  if (prefix.v4_) {
+    const auto ip_bytes = static_cast<uint16_t>(kIpv4Bytes + udp_bytes);
+    store_be(ip + 2, ip_bytes);
+    uint32_t sum = prefix.checksum_ + ip_bytes;
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    sum = (sum & 0xFFFF) + (sum >> 16);
+    store_be(ip + 10, static_cast<uint16_t>(~sum));
+  } else {
+    store_be(ip + 2, fields.flow_label);
+    store_be(ip + 4, static_cast<uint16_t>(udp_bytes));
+  }
+  uint8_t* udp = buffer_ + prefix.udp_at_;
+  store_be(udp, fields.source_port);
+  store_be(udp + 4, static_cast<uint16_t>(udp_bytes));
+}
+
+FrameWriter::FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy, uint8_t dscp,
+                         Ecn ecn, size_t transport_bytes)
+    : FrameWriter(buffer, FrameTemplate(network, dscp, ecn), entropy, transport_bytes) {}
+
+void FrameWriter::set_outer_destination(const IpAddress& outer_destination) {
+  assert(ip_at_ != kEthernetBytes);
+  std::memcpy(buffer_ + kEthernetBytes + 24, outer_destination.bytes.data(), 16);
 }
 
 void FrameWriter::add_immediate(uint32_t immediate) {

@@ -8,27 +8,35 @@
 
 namespace mrc {
 
-// MRC 1.2: SE and M (bits 7 and 6 of byte 1) are always 0, and so is TVer (bits 3:0), which decode() checks.
+// MRC 1.2: SE and M (bits 7 and 6 of byte 1) are 0 in strict MRC; TVer (bits 3:0) is 0 everywhere, which
+// decode() checks. Plain RoCEv2 has none of MRC's bits in byte 8: they are neither taken from it nor sent in
+// it.
 Bth Bth::load(const uint8_t* from) {
   Bth bth;
+  const bool mrc = (from[0] & 0xE0) == 0xC0;
+  const uint8_t flags = from[8] & (mrc ? 0xFF : 0x80);
   bth.opcode = static_cast<Opcode>(from[0]);
   bth.pad_bytes = (from[1] >> 4) & 3;
   bth.partition_key = load_be<uint16_t>(from + 2);
   bth.destination = Qpn(load_be24(from + 5));
-  bth.ack_request = (from[8] & 0x80) != 0;
-  bth.retransmission = (from[8] & 0x20) != 0;
-  bth.has_timestamp = (from[8] & 0x10) != 0;
+  bth.ack_request = (flags & 0x80) != 0;
+  bth.retransmission = (flags & 0x20) != 0;
+  bth.has_timestamp = (flags & 0x10) != 0;
   bth.psn = Psn(load_be24(from + 9));
+  bth.solicited = (from[1] & 0x80) != 0;
+  bth.migrated = (from[1] & 0x40) != 0;
   return bth;
 }
 
 void Bth::store(uint8_t* to) const {
+  const bool mrc = (static_cast<uint8_t>(opcode) & 0xE0) == 0xC0;
+  const int flags = ack_request << 7 | retransmission << 5 | has_timestamp << 4;
   to[0] = static_cast<uint8_t>(opcode);
-  to[1] = static_cast<uint8_t>((pad_bytes & 3) << 4);
+  to[1] = static_cast<uint8_t>(solicited << 7 | migrated << 6 | (pad_bytes & 3) << 4);
   store_be(to + 2, partition_key);
   to[4] = 0;
   store_be24(to + 5, destination.value());
-  to[8] = static_cast<uint8_t>(ack_request << 7 | retransmission << 5 | has_timestamp << 4);
+  to[8] = static_cast<uint8_t>(flags & (mrc ? 0xFF : 0x80));
   store_be24(to + 9, psn.value());
 }
 
@@ -62,6 +70,46 @@ void Reth::store(uint8_t* to) const {
   store_be(to, address);
   store_be(to + 8, static_cast<uint32_t>(key));
   store_be(to + 12, message_bytes);
+}
+
+Ieth Ieth::load(const uint8_t* from) {
+  return {.key = MemoryKey{load_be<uint32_t>(from)}};
+}
+
+void Ieth::store(uint8_t* to) const {
+  store_be(to, static_cast<uint32_t>(key));
+}
+
+AtomicEth AtomicEth::load(const uint8_t* from) {
+  return {.address = load_be<uint64_t>(from),
+          .key = MemoryKey{load_be<uint32_t>(from + 8)},
+          .swap_or_add = load_be<uint64_t>(from + 12),
+          .compare = load_be<uint64_t>(from + 20)};
+}
+
+void AtomicEth::store(uint8_t* to) const {
+  store_be(to, address);
+  store_be(to + 8, static_cast<uint32_t>(key));
+  store_be(to + 12, swap_or_add);
+  store_be(to + 20, compare);
+}
+
+AtomicAckEth AtomicAckEth::load(const uint8_t* from) {
+  return {.original = load_be<uint64_t>(from)};
+}
+
+void AtomicAckEth::store(uint8_t* to) const {
+  store_be(to, original);
+}
+
+Deth Deth::load(const uint8_t* from) {
+  return {.queue_key = load_be<uint32_t>(from), .source = Qpn(load_be24(from + 5))};
+}
+
+void Deth::store(uint8_t* to) const {
+  store_be(to, queue_key);
+  to[4] = 0;
+  store_be24(to + 5, source.value());
 }
 
 Aeth Aeth::load(const uint8_t* from) {

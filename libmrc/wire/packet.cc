@@ -3,6 +3,8 @@
 // before it left over; nothing is allocated, nothing written but *out.
 #include "libmrc/wire/packet.h"
 
+#include <algorithm>
+#include <cassert>
 #include <cstring>
 
 #include "libmrc/wire/bytes.h"
@@ -41,12 +43,18 @@ bool ipv4_checksum_holds(const uint8_t* header) {
   return sum == 0xFFFF;
 }
 
+// A trimmed frame (MRC 7) ends before the end that its headers speak of, unless the switch corrected them; a
+// whole one must not.
+enum class Cut { kWhole, kTrimmed };
+
+template <Cut kCut>
 DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
   if (bytes < kIpv4Bytes) return DecodeError::kTruncated;
   if (at[0] >> 4 != 4) return DecodeError::kNotIp;
-  const size_t length = load_be<uint16_t>(at + 2);
+  size_t length = load_be<uint16_t>(at + 2);
   if ((at[0] & 0xF) != 5 || length < kIpv4Bytes) return DecodeError::kBadIpHeader;
   if (!ipv4_checksum_holds(at)) return DecodeError::kBadIpHeader;
+  if constexpr (kCut == Cut::kTrimmed) length = std::min(length, bytes);
   if (length > bytes) return DecodeError::kTruncated;
   if ((load_be<uint16_t>(at + 6) & 0x3FFF) != 0)
     return DecodeError::kFragment;  // more fragments, or an offset
@@ -54,10 +62,12 @@ DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
   return DecodeError::kNone;
 }
 
+template <Cut kCut>
 DecodeError parse_ipv6(const uint8_t* at, size_t bytes, Ip* ip) {
   if (bytes < kIpv6Bytes) return DecodeError::kTruncated;
   if (at[0] >> 4 != 6) return DecodeError::kNotIp;
-  const size_t length = load_be<uint16_t>(at + 4);
+  size_t length = load_be<uint16_t>(at + 4);
+  if constexpr (kCut == Cut::kTrimmed) length = std::min(length, bytes - kIpv6Bytes);
   if (length > bytes - kIpv6Bytes) return DecodeError::kTruncated;
   const auto traffic_class = static_cast<uint8_t>(load_be<uint16_t>(at) >> 4);
   *ip = {at, at + kIpv6Bytes, length, at[6], traffic_class, false};
@@ -94,6 +104,7 @@ DecodeError not_udp(const Ip& ip) {
 }
 
 // Replaces an outer header by the inner one. One level only.
+template <Cut kCut>
 DecodeError decapsulate(Ip* ip, Packet* out) {
   if (ip->protocol == kProtocolRouting) {
     const DecodeError error = skip_segment_routing(ip);
@@ -101,7 +112,7 @@ DecodeError decapsulate(Ip* ip, Packet* out) {
   }
   if (ip->protocol != kProtocolIpv6 && ip->protocol != kProtocolIpv4) return not_udp(*ip);
   const uint8_t outer_class = ip->traffic_class;
-  const auto parse_inner = ip->protocol == kProtocolIpv6 ? parse_ipv6 : parse_ipv4;
+  const auto parse_inner = ip->protocol == kProtocolIpv6 ? parse_ipv6<kCut> : parse_ipv4<kCut>;
   const DecodeError error = parse_inner(ip->payload, ip->payload_bytes, ip);
   if (error != DecodeError::kNone) return error;
   // Switches work on the outer header alone: the mark of a trimmed packet (DSCP) and CE are found there. A CE
@@ -113,6 +124,7 @@ DecodeError decapsulate(Ip* ip, Packet* out) {
   return DecodeError::kNone;
 }
 
+template <Cut kCut>
 DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
   if (frame.size() < kEthernetBytes) return DecodeError::kTruncated;
   const uint8_t* at = frame.data() + kEthernetBytes;
@@ -122,10 +134,10 @@ DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
   const auto type = load_be<uint16_t>(frame.data() + 12);
   DecodeError error = DecodeError::kNotIp;
   if (type == kEtherTypeIpv6) {
-    error = parse_ipv6(at, bytes, ip);
-    if (error == DecodeError::kNone && ip->protocol != kProtocolUdp) error = decapsulate(ip, out);
+    error = parse_ipv6<kCut>(at, bytes, ip);
+    if (error == DecodeError::kNone && ip->protocol != kProtocolUdp) error = decapsulate<kCut>(ip, out);
   } else if (type == kEtherTypeIpv4) {
-    error = parse_ipv4(at, bytes, ip);
+    error = parse_ipv4<kCut>(at, bytes, ip);
   }
   if (error != DecodeError::kNone) return error;
   return ip->protocol == kProtocolUdp ? DecodeError::kNone : not_udp(*ip);
@@ -147,10 +159,6 @@ void take_addresses(const Ip& ip, uint16_t source_port, Packet* out) {
   out->ecn = static_cast<Ecn>(ip.traffic_class & 3);
 }
 
-constexpr bool is_mrc_opcode(uint8_t opcode) {
-  return opcode >> 5 == 6;
-}
-
 // Checks UDP; leaves *bytes as the length of BTH to pad.
 DecodeError parse_udp(const Ip& ip, size_t* bytes) {
   if (ip.payload_bytes < kUdpBytes) return DecodeError::kBadUdpLength;
@@ -158,43 +166,178 @@ DecodeError parse_udp(const Ip& ip, size_t* bytes) {
   if (port != kUdpPort && port != kUdpPortSpecPrint) return DecodeError::kNotRocePort;
   if (load_be<uint16_t>(ip.payload + 4) != ip.payload_bytes) return DecodeError::kBadUdpLength;
   if (ip.payload_bytes < kUdpBytes + Bth::kBytes + kIcrcBytes) return DecodeError::kTruncated;
-  if (port != kUdpPort && !is_mrc_opcode(ip.payload[kUdpBytes])) return DecodeError::kNotRocePort;
+  if (port != kUdpPort && !is_mrc(static_cast<Opcode>(ip.payload[kUdpBytes])))
+    return DecodeError::kNotRocePort;
   *bytes = ip.payload_bytes - kUdpBytes - kIcrcBytes;
   return DecodeError::kNone;
 }
 
-// `bytes` is what lies behind BTH, pad included, ICRC not.
-DecodeError decode_write(const uint8_t* at, size_t bytes, Packet* out) {
-  const Opcode opcode = out->bth.opcode;
-  const bool timed = out->bth.has_timestamp;
-  const bool immediate = has_immediate(opcode);
-  const size_t header_bytes =
-      Meth::kBytes + (timed ? Tseth::kBytes : 0) + Reth::kBytes + (immediate ? ImmDt::kBytes : 0);
-  if (bytes < header_bytes) return DecodeError::kTruncated;
-  out->meth = Meth::load(at);
-  at += Meth::kBytes;
-  if (timed) {
-    out->time = Tseth::load(at);
-    at += Tseth::kBytes;
-  }
-  out->reth = Reth::load(at);
-  at += Reth::kBytes;
-  if (immediate) {
-    std::memcpy(&out->immediate, at, ImmDt::kBytes);
-    at += ImmDt::kBytes;
-  }
+template <typename Header>
+Header take(const uint8_t** at) {
+  const Header header = Header::load(*at);
+  *at += Header::kBytes;
+  return header;
+}
 
-  const size_t padded_bytes = bytes - header_bytes;
+void take_immediate(const uint8_t** at, Packet* out) {
+  std::memcpy(&out->immediate, *at, ImmDt::kBytes);
+  *at += ImmDt::kBytes;
+}
+
+// METH and TSETH, which every request of the MRC stream begins with.
+constexpr size_t stream_header_bytes(const Bth& bth) {
+  return Meth::kBytes + (bth.has_timestamp ? Tseth::kBytes : 0);
+}
+
+void take_stream_headers(const uint8_t** at, Packet* out) {
+  out->meth = take<Meth>(at);
+  if (out->bth.has_timestamp) out->time = take<Tseth>(at);
+}
+
+// The payload is all that is left, but for the pad.
+DecodeError take_payload(const uint8_t* at, size_t padded_bytes, Packet* out) {
   const size_t pad_bytes = out->bth.pad_bytes;
   if (padded_bytes % 4 != 0 || pad_bytes > padded_bytes) return DecodeError::kBadPad;
   const size_t payload_bytes = padded_bytes - pad_bytes;
-  const size_t message_bytes = out->reth.message_bytes;
-  const bool only = opcode == Opcode::kWriteOnly || opcode == Opcode::kWriteOnlyImm;
-  const bool fits =
-      only ? payload_bytes == message_bytes : payload_bytes > 0 && payload_bytes <= message_bytes;
-  if (!fits || payload_bytes > kMtuMax) return DecodeError::kBadPayload;
+  if (payload_bytes > kMtuMax) return DecodeError::kBadPayload;
   out->payload = {at, payload_bytes};
   return DecodeError::kNone;
+}
+
+// Nothing may be left.
+DecodeError expect_no_payload(size_t bytes, Packet* out) {
+  if (out->bth.pad_bytes != 0) return DecodeError::kBadPad;
+  out->payload = {};
+  return bytes == 0 ? DecodeError::kNone : DecodeError::kBadPayload;
+}
+
+// A packet that is its whole message carries all of it; any other carries some of it.
+bool fits_message(Opcode opcode, size_t payload_bytes, size_t message_bytes) {
+  const bool only = is_message_start(opcode) && is_message_end(opcode);
+  return only ? payload_bytes == message_bytes : payload_bytes > 0 && payload_bytes <= message_bytes;
+}
+
+// Likewise, and with the offset at hand: First begins at 0, Last ends at the end, Middle does neither.
+bool fits_message_at(Opcode opcode, uint64_t offset, size_t payload_bytes, size_t message_bytes) {
+  if (offset > message_bytes || payload_bytes > message_bytes - offset) return false;
+  const bool starts = offset == 0;
+  const bool ends = payload_bytes == message_bytes - offset;
+  if (payload_bytes == 0 && !(starts && ends)) return false;
+  return starts == is_message_start(opcode) && ends == is_message_end(opcode);
+}
+
+// In all of these `bytes` is what lies behind BTH, pad included, ICRC not.
+DecodeError decode_write(const uint8_t* at, size_t bytes, Packet* out) {
+  const Opcode opcode = out->bth.opcode;
+  const bool immediate = has_immediate(opcode);
+  const size_t header_bytes = stream_header_bytes(out->bth) + Reth::kBytes + (immediate ? ImmDt::kBytes : 0);
+  if (bytes < header_bytes) return DecodeError::kTruncated;
+  take_stream_headers(&at, out);
+  out->reth = take<Reth>(&at);
+  if (immediate) take_immediate(&at, out);
+  const DecodeError error = take_payload(at, bytes - header_bytes, out);
+  if (error != DecodeError::kNone) return error;
+  return fits_message(opcode, out->payload.size(), out->reth.message_bytes) ? DecodeError::kNone
+                                                                            : DecodeError::kBadPayload;
+}
+
+// SEND and READ response of the extension.
+DecodeError decode_placed(const uint8_t* at, size_t bytes, Packet* out) {
+  const Opcode opcode = out->bth.opcode;
+  const bool immediate = has_immediate(opcode);
+  const bool invalidate = has_invalidate(opcode);
+  const size_t header_bytes = stream_header_bytes(out->bth) + Reth::kBytes + (immediate ? ImmDt::kBytes : 0) +
+                              (invalidate ? Ieth::kBytes : 0);
+  if (bytes < header_bytes) return DecodeError::kTruncated;
+  take_stream_headers(&at, out);
+  out->reth = take<Reth>(&at);
+  if (immediate) take_immediate(&at, out);
+  if (invalidate) out->invalidate_key = take<Ieth>(&at).key;
+  const DecodeError error = take_payload(at, bytes - header_bytes, out);
+  if (error != DecodeError::kNone) return error;
+  const bool fits = fits_message_at(opcode, out->reth.address, out->payload.size(), out->reth.message_bytes);
+  return fits ? DecodeError::kNone : DecodeError::kBadPayload;
+}
+
+// READ request, atomics and their acknowledgement: one header behind METH and TSETH.
+template <typename Header>
+DecodeError decode_single(const uint8_t* at, size_t bytes, Packet* out, Header Packet::*header) {
+  const size_t header_bytes = stream_header_bytes(out->bth) + Header::kBytes;
+  if (bytes < header_bytes) return DecodeError::kTruncated;
+  take_stream_headers(&at, out);
+  out->*header = take<Header>(&at);
+  return expect_no_payload(bytes - header_bytes, out);
+}
+
+DecodeError decode_extension(const uint8_t* at, size_t bytes, Packet* out) {
+  const uint16_t traits = traits_of(out->bth.opcode);
+  if ((traits & (OpcodeTraits::kSend | OpcodeTraits::kReadResponse)) != 0)
+    return decode_placed(at, bytes, out);
+  if ((traits & OpcodeTraits::kReadRequest) != 0) return decode_single(at, bytes, out, &Packet::reth);
+  if ((traits & OpcodeTraits::kAtomicRequest) != 0) return decode_single(at, bytes, out, &Packet::atomic);
+  if ((traits & OpcodeTraits::kAtomicAck) != 0) return decode_single(at, bytes, out, &Packet::atomic_ack);
+  return DecodeError::kUnknownOpcode;
+}
+
+// Which headers follow BTH in plain RC (IBTA 9.2): RETH only where a message or a READ begins, AETH in what
+// acknowledges, i.e. in all READ responses but Middle.
+struct PlainHeaders {
+  bool aeth, reth, atomic, atomic_ack, immediate, invalidate;
+
+  explicit PlainHeaders(Opcode opcode) {
+    using T = OpcodeTraits;
+    const uint16_t traits = traits_of(opcode);
+    atomic_ack = (traits & T::kAtomicAck) != 0;
+    aeth = opcode == Opcode::kRcAcknowledge || atomic_ack ||
+           ((traits & T::kReadResponse) != 0 && (traits & (T::kStart | T::kEnd)) != 0);
+    reth = (traits & T::kReadRequest) != 0 || ((traits & T::kWrite) != 0 && (traits & T::kStart) != 0);
+    atomic = (traits & T::kAtomicRequest) != 0;
+    immediate = (traits & T::kImmediate) != 0;
+    invalidate = (traits & T::kInvalidate) != 0;
+  }
+  size_t bytes() const {
+    return (aeth ? Aeth::kBytes : 0) + (reth ? Reth::kBytes : 0) + (atomic ? AtomicEth::kBytes : 0) +
+           (atomic_ack ? AtomicAckEth::kBytes : 0) + (immediate ? ImmDt::kBytes : 0) +
+           (invalidate ? Ieth::kBytes : 0);
+  }
+  void take_all(const uint8_t** at, Packet* out) const {
+    if (aeth) out->aeth = take<Aeth>(at);
+    if (reth) out->reth = take<Reth>(at);
+    if (atomic) out->atomic = take<AtomicEth>(at);
+    if (atomic_ack) out->atomic_ack = take<AtomicAckEth>(at);
+    if (immediate) take_immediate(at, out);
+    if (invalidate) out->invalidate_key = take<Ieth>(at).key;
+  }
+};
+
+DecodeError decode_plain_rc(const uint8_t* at, size_t bytes, Packet* out) {
+  using T = OpcodeTraits;
+  const Opcode opcode = out->bth.opcode;
+  const uint16_t traits = traits_of(opcode);
+  if (traits == 0 && opcode != Opcode::kRcAcknowledge) return DecodeError::kUnknownOpcode;
+  const PlainHeaders headers(opcode);
+  if (bytes < headers.bytes()) return DecodeError::kTruncated;
+  headers.take_all(&at, out);
+  bytes -= headers.bytes();
+  if ((traits & (T::kSend | T::kWrite | T::kReadResponse)) == 0) return expect_no_payload(bytes, out);
+  const DecodeError error = take_payload(at, bytes, out);
+  if (error != DecodeError::kNone) return error;
+  const bool only = (traits & T::kOnly) == T::kOnly;
+  const size_t payload_bytes = out->payload.size();
+  const bool write_start = (traits & T::kWrite) != 0 && (traits & T::kStart) != 0;
+  const bool fits =
+      write_start ? fits_message(opcode, payload_bytes, out->reth.message_bytes) : only || payload_bytes > 0;
+  return fits ? DecodeError::kNone : DecodeError::kBadPayload;
+}
+
+DecodeError decode_ud(const uint8_t* at, size_t bytes, Packet* out) {
+  const bool immediate = out->bth.opcode == Opcode::kUdSendOnlyImm;
+  if (!immediate && out->bth.opcode != Opcode::kUdSendOnly) return DecodeError::kUnknownOpcode;
+  const size_t header_bytes = Deth::kBytes + (immediate ? ImmDt::kBytes : 0);
+  if (bytes < header_bytes) return DecodeError::kTruncated;
+  out->deth = take<Deth>(&at);
+  if (immediate) take_immediate(&at, out);
+  return take_payload(at, bytes - header_bytes, out);
 }
 
 template <typename Header>
@@ -229,25 +372,89 @@ DecodeError decode_transport(const uint8_t* at, size_t bytes, Packet* out) {
     case Opcode::kEndpointResponse:
       return decode_control(at, bytes, out, &Packet::eeth);
     default:
+      if (is_mrc(out->bth.opcode)) return decode_extension(at, bytes, out);
+      if (is_plain_rc(out->bth.opcode)) return decode_plain_rc(at, bytes, out);
+      if (is_ud(out->bth.opcode)) return decode_ud(at, bytes, out);
       return DecodeError::kUnknownOpcode;
   }
+}
+
+// The trimmed counterpart of parse_udp(): the length field may be that of before the cut, and nothing says
+// where the ICRC was.
+DecodeError parse_trimmed_udp(const Ip& ip) {
+  if (ip.payload_bytes < kUdpBytes + Bth::kBytes + Meth::kBytes) return DecodeError::kTruncated;
+  const auto port = load_be<uint16_t>(ip.payload + 2);
+  if (port != kUdpPort && port != kUdpPortSpecPrint) return DecodeError::kNotRocePort;
+  const size_t length = load_be<uint16_t>(ip.payload + 4);
+  if (length < kUdpBytes + Bth::kBytes + Meth::kBytes) return DecodeError::kBadUdpLength;
+  return is_request(static_cast<Opcode>(ip.payload[kUdpBytes])) ? DecodeError::kNone
+                                                                : DecodeError::kUnknownOpcode;
 }
 
 }  // namespace
 
 DecodeError decode(std::span<const uint8_t> frame, Packet* out) {
   Ip ip;
-  if (const DecodeError error = parse_ip(frame, &ip, out); error != DecodeError::kNone) return error;
+  if (const DecodeError error = parse_ip<Cut::kWhole>(frame, &ip, out); error != DecodeError::kNone)
+    return error;
   size_t bytes;
   if (const DecodeError error = parse_udp(ip, &bytes); error != DecodeError::kNone) return error;
   take_addresses(ip, load_be<uint16_t>(ip.payload), out);
   const uint8_t* transport = ip.payload + kUdpBytes;
   out->icrc_begin = ip.header;
   out->icrc_end = transport + bytes;
+  out->trimmed = false;
   return decode_transport(transport, bytes, out);
 }
 
+DecodeError decode_trimmed(std::span<const uint8_t> frame, Packet* out) {
+  Ip ip;
+  if (const DecodeError error = parse_ip<Cut::kTrimmed>(frame, &ip, out); error != DecodeError::kNone)
+    return error;
+  if (const DecodeError error = parse_trimmed_udp(ip); error != DecodeError::kNone) return error;
+  take_addresses(ip, load_be<uint16_t>(ip.payload), out);
+  out->payload = {};
+  out->icrc_begin = out->icrc_end = nullptr;
+  out->trimmed = true;
+  out->time = {};
+  const uint8_t* at = ip.payload + kUdpBytes;
+  out->bth = Bth::load(at);
+  if ((at[1] & 0xF) != 0) return DecodeError::kBadVersion;
+  at += Bth::kBytes;
+  if (ip.payload_bytes < kUdpBytes + Bth::kBytes + stream_header_bytes(out->bth))
+    return DecodeError::kTruncated;
+  take_stream_headers(&at, out);
+  return DecodeError::kNone;
+}
+
+bool peek_dscp(std::span<const uint8_t> frame, uint8_t* dscp) {
+  if (frame.size() < kEthernetBytes + 2) return false;
+  const auto type = load_be<uint16_t>(frame.data() + 12);
+  const auto word = load_be<uint16_t>(frame.data() + kEthernetBytes);
+  if (type == kEtherTypeIpv6 && word >> 12 == 6) {
+    *dscp = word >> 6 & 0x3F;
+    return true;
+  }
+  if (type == kEtherTypeIpv4 && word >> 12 == 4) {
+    *dscp = word >> 2 & 0x3F;
+    return true;
+  }
+  return false;
+}
+
+void write_grh(uint8_t out[kGrhBytes], const Packet& packet) {
+  const uint8_t* header = packet.icrc_begin;
+  assert(header != nullptr);
+  if (header[0] >> 4 == 4) {
+    std::memset(out, 0, kGrhBytes - kIpv4Bytes);
+    std::memcpy(out + kGrhBytes - kIpv4Bytes, header, kIpv4Bytes);
+  } else {
+    std::memcpy(out, header, kIpv6Bytes);
+  }
+}
+
 bool icrc_matches(const Packet& packet) {
+  if (packet.trimmed) return false;
   const uint8_t* stored = packet.icrc_end;
   const uint32_t expected = static_cast<uint32_t>(stored[0]) | static_cast<uint32_t>(stored[1]) << 8 |
                             static_cast<uint32_t>(stored[2]) << 16 | static_cast<uint32_t>(stored[3]) << 24;

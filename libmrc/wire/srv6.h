@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// SRv6 micro-SIDs (RFC 9800, NEXT-C-SID, F3216): a 32-bit block and up to six 16-bit uSIDs in one IPv6 address.
+// SRv6 micro-SIDs (RFC 9800, NEXT-C-SID, F3216): a 32-bit block and up to six 16-bit uSIDs in one IPv6
+// address.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libmrc/wire/headers.h"
+#include "libmrc/wire/packet.h"
 #include "tests/unit/golden/seed.h"
 
 namespace mrc {
@@ -67,15 +68,20 @@ TEST_F(WireHeaders, Bth) {
     in.retransmission = coin();
     in.has_timestamp = coin();
     in.psn = Psn(any<uint32_t>());
+    in.solicited = coin();
+    in.migrated = coin();
+    const bool mrc = is_mrc(in.opcode);  // the only family that has the two bits
     const Bth out = round_trip(in);
     ASSERT_EQ(out.opcode, in.opcode);
     ASSERT_EQ(out.pad_bytes, in.pad_bytes);
     ASSERT_EQ(out.partition_key, in.partition_key);
     ASSERT_EQ(out.destination, in.destination);
     ASSERT_EQ(out.ack_request, in.ack_request);
-    ASSERT_EQ(out.retransmission, in.retransmission);
-    ASSERT_EQ(out.has_timestamp, in.has_timestamp);
+    ASSERT_EQ(out.retransmission, in.retransmission && mrc);
+    ASSERT_EQ(out.has_timestamp, in.has_timestamp && mrc);
     ASSERT_EQ(out.psn, in.psn);
+    ASSERT_EQ(out.solicited, in.solicited);
+    ASSERT_EQ(out.migrated, in.migrated);
   }
 }
 
@@ -107,6 +113,40 @@ TEST_F(WireHeaders, Reth) {
   }
 }
 
+TEST_F(WireHeaders, Ieth) {
+  for (int round = 0; round < kRounds; ++round) {
+    const Ieth in{MemoryKey{any<uint32_t>()}};
+    ASSERT_EQ(round_trip(in).key, in.key);
+  }
+}
+
+TEST_F(WireHeaders, AtomicEth) {
+  for (int round = 0; round < kRounds; ++round) {
+    const AtomicEth in{any<uint64_t>(), MemoryKey{any<uint32_t>()}, any<uint64_t>(), any<uint64_t>()};
+    const AtomicEth out = round_trip(in);
+    ASSERT_EQ(out.address, in.address);
+    ASSERT_EQ(out.key, in.key);
+    ASSERT_EQ(out.swap_or_add, in.swap_or_add);
+    ASSERT_EQ(out.compare, in.compare);
+  }
+}
+
+TEST_F(WireHeaders, AtomicAckEth) {
+  for (int round = 0; round < kRounds; ++round) {
+    const AtomicAckEth in{any<uint64_t>()};
+    ASSERT_EQ(round_trip(in).original, in.original);
+  }
+}
+
+TEST_F(WireHeaders, Deth) {
+  for (int round = 0; round < kRounds; ++round) {
+    const Deth in{any<uint32_t>(), Qpn(any<uint32_t>())};
+    const Deth out = round_trip(in);
+    ASSERT_EQ(out.queue_key, in.queue_key);
+    ASSERT_EQ(out.source, in.source);
+  }
+}
+
 TEST_F(WireHeaders, Aeth) {
   for (int round = 0; round < kRounds; ++round) {
     const Aeth in{any<uint8_t>(), any<uint32_t>() & 0xFFFFFF};
@@ -114,10 +154,18 @@ TEST_F(WireHeaders, Aeth) {
     ASSERT_EQ(out.syndrome, in.syndrome);
     ASSERT_EQ(out.msn, in.msn);
   }
+  EXPECT_TRUE((Aeth{Aeth::kAck, 0}).is_ack());
   EXPECT_FALSE((Aeth{Aeth::kAck, 0}).is_nak());
+  const Aeth not_ready{Aeth::kRnrNak | 14, 0};
+  EXPECT_TRUE(not_ready.is_rnr_nak());
+  EXPECT_FALSE(not_ready.is_ack());
+  EXPECT_FALSE(not_ready.is_nak());
+  EXPECT_EQ(not_ready.rnr_timer(), 14);
   for (const uint8_t nak : {Aeth::kNakSequenceError, Aeth::kNakInvalidRequest, Aeth::kNakRemoteAccess,
                             Aeth::kNakRemoteOperation}) {
     EXPECT_TRUE((Aeth{nak, 0}).is_nak());
+    EXPECT_FALSE((Aeth{nak, 0}).is_ack());
+    EXPECT_FALSE((Aeth{nak, 0}).is_rnr_nak());
   }
 }
 
@@ -221,6 +269,10 @@ TEST_F(WireHeaders, LoadOfAnythingIsStable) {
   expect_stable<Meth>(&random_);
   expect_stable<Tseth>(&random_);
   expect_stable<Reth>(&random_);
+  expect_stable<Ieth>(&random_);
+  expect_stable<AtomicEth>(&random_);
+  expect_stable<AtomicAckEth>(&random_);
+  expect_stable<Deth>(&random_);
   expect_stable<Aeth>(&random_);
   expect_stable<Sack>(&random_);
   expect_stable<Neth>(&random_);
