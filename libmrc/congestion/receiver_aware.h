@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A controller for incast, beyond MRC: the receiver counts who sends to it and says so in rcv_cwnd_pen; each
+// sender then keeps to its share of one window. NSCC runs underneath and governs everything but the last hop.
+//
+// Why: below one packet per round trip a window cannot shrink, so with 1023 senders NSCC keeps 1023 packets
+// in flight where 50 fit, and the rest are trimmed or lost for ever. A share smaller than a packet is kept by
+// waiting: one packet every packet/share round trips, of the round trip as it is measured now, queue
+// included. So the sum of all senders is self-clocked like a window: base RTT plus the queue the shares add
+// up to.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "libmrc/congestion/nscc.h"
+
+namespace mrc {
+
+// The 7 bits as a degree of incast: 0 says nothing, 1 + 8*log2(senders), rounded up. 1 sender to 55,000.
+uint8_t encode_incast_degree(uint32_t senders);
+double decode_incast_degree(uint8_t code);
+
+class ReceiverAware {
+ public:
+  // `expected_senders`: OCP's hint num_remote_recv_peers; 0 = unknown. It rules until the receiver has had
+  // time to count.
+  void reset(const NsccConfig& config, uint32_t expected_senders);
+
+  bool may_send(Nanoseconds now) const;
+  // When sending may go on: 0 = now, kNever = only a SACK can tell.
+  Nanoseconds next_send_at() const;
+
+  void on_sent(Nanoseconds now, uint64_t bytes);
+  void on_sack(const SackSignal& sack);
+  void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop);
+  void on_resource_nack(uint64_t bytes) { nscc_.on_resource_nack(bytes); }
+  void on_loss(uint64_t bytes) { nscc_.on_loss(bytes); }
+  void on_timeout(uint64_t bytes) { nscc_.on_timeout(bytes); }
+  void on_idle() { nscc_.on_idle(); }
+
+  uint64_t cwnd() const { return std::min(nscc_.cwnd(), static_cast<uint64_t>(share_bytes_)); }
+  uint64_t inflight() const { return nscc_.inflight(); }
+  double degree() const { return degree_; }
+  const Nscc& nscc() const { return nscc_; }
+
+ private:
+  void set_degree(double degree);
+
+  Nscc nscc_;
+  double degree_ = 1;
+  double expected_ = 0;
+  Nanoseconds expected_until_ = kNever;  // the hint rules up to here
+  double share_bytes_ = 0;               // this sender's part of one window; may be less than a packet
+  Nanoseconds rtt_ = 0;                  // smoothed, with its queues
+  Nanoseconds paced_until_ = 0;
+  uint64_t last_sent_bytes_ = 0;
+  Nanoseconds last_sent_at_ = 0;
+};
+
+// The responder's side, one per device: which senders are active, and what to put into the next SACK to each.
+class ReceiverShare {
+ public:
+  enum class Language : uint8_t {
+    // MRC 5.3, any NSCC sender: when the number of senders grows, a decrease for one round trip by as much.
+    kPenalty,
+    // For ReceiverAware: the number of senders, in every SACK.
+    kDegree,
+  };
+  struct Config {
+    uint64_t link_rate_bps = 0;
+    Nanoseconds base_rtt = 0;
+    Nanoseconds target_delay = 0;
+    uint32_t packet_bytes = 4096;  // of a full packet
+    uint32_t senders_max = 0;      // slots; a sender is one peer (or one QP)
+  };
+  struct Advice {
+    uint8_t penalty = 0;
+    bool restore = false;
+  };
+
+  void reset(const Config& config);
+  // Data of this sender arrived (also a trimmed packet: it wants to send).
+  void on_data(uint32_t sender, Nanoseconds now);
+  // Everything this sender had announced is here: it does not count until it sends again.
+  void on_done(uint32_t sender);
+  // What to say in a SACK to it.
+  Advice advise(uint32_t sender, Language language, Nanoseconds now);
+
+  uint32_t active(Nanoseconds now);
+
+ private:
+  struct Sender {
+    Nanoseconds last_data = 0;
+    uint32_t older = kNone;  // the active ones in order of their last data
+    uint32_t newer = kNone;
+    bool active = false;
+    uint8_t penalty = 0;  // being told until penalty_until
+    Nanoseconds penalty_until = 0;
+    uint32_t told = 1;  // the degree its window has been cut for
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  Nanoseconds patience() const;
+  void unlink(uint32_t sender);
+  void expire(Nanoseconds now);
+
+  Config config_;
+  std::vector<Sender> senders_;
+  uint32_t oldest_ = kNone;
+  uint32_t newest_ = kNone;
+  uint32_t active_ = 0;
+};
+
+}  // namespace mrc
