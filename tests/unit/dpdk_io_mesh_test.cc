@@ -216,6 +216,15 @@ void run_under_load(Device& device, uint32_t slot, double seconds) {
   }
 }
 
+// Nothing but bursts.
+void drain(Device& device, double seconds) {
+  for (const double until = seconds_now() + seconds; seconds_now() < until;)
+    for (size_t plane = 0; plane < device.planes(); ++plane) {
+      RxFrame frames[kBurst];
+      device.port(plane).release({frames, device.port(plane).receive(frames)});
+    }
+}
+
 // The survivor is the server of its links with the lower slot, their client with the higher one.
 class MeshDeathTest : public MeshTest, public testing::WithParamInterface<uint32_t> {};
 
@@ -232,13 +241,22 @@ TEST_P(MeshDeathTest, PeersKilledUnderLoad) {
     ASSERT_GT(slot = peer.read_number(), 0u);
     ASSERT_TRUE(device.link_to(slot));
     run_under_load(device, slot, 0.05);
-    // Killed while this thread is in the middle of its bursts.
-    std::thread killer([&] {
-      usleep(static_cast<useconds_t>(5000 + round * 313));
-      peer.kill_now();
-    });
-    run_under_load(device, slot, 0.03);
-    killer.join();
+    if (round % 2 == 0) {
+      // Killed while both directions are under load.
+      std::thread killer([&] {
+        usleep(static_cast<useconds_t>(5000 + round * 313));
+        peer.kill_now();
+      });
+      run_under_load(device, slot, 0.03);
+      killer.join();
+    } else {
+      // Killed with all rings full, so that this thread copies out of them just when they are taken away.
+      usleep(5000);
+      peer.kill_without_waiting();
+      for (const double until = seconds_now() + round * 20e-6; seconds_now() < until;) {
+      }
+      drain(device, 0.05);
+    }
     run_under_load(device, slot, 0.25);
     if (round == 1) descriptors = open_descriptors();
   }

@@ -44,6 +44,7 @@ class Peer {
   void write_line(const std::string& line);
   void close_input();  // tells it to end
   void kill_now();
+  void kill_without_waiting();
   int wait_for_exit();  // its exit code; -1: killed by a signal
 
  private:

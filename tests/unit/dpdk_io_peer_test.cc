@@ -139,6 +139,10 @@ void Peer::kill_now() {
   wait_for_exit();
 }
 
+void Peer::kill_without_waiting() {
+  kill(pid_, SIGKILL);
+}
+
 int Peer::wait_for_exit() {
   if (pid_ < 0) return -1;
   int status = 0;
