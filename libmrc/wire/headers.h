@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "libmrc/wire/bytes.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/psn.h"
 
@@ -267,5 +268,102 @@ struct Eeth {
   static Eeth load(const uint8_t* from);
   void store(uint8_t* to) const;
 };
+
+// The headers of the data path are inline, and stored by whole words: the ICRC reads them right behind, and a
+// word that lies in several small stores would have to wait for them.
+
+// MRC 1.2: SE and M (bits 7 and 6 of byte 1) are 0 in strict MRC; TVer (bits 3:0) is 0 everywhere, which
+// decode() checks. Plain RoCEv2 has none of MRC's bits in byte 8: they are neither taken from it nor sent in
+// it.
+inline Bth Bth::load(const uint8_t* from) {
+  const auto first = load_be<uint64_t>(from);
+  const auto second = load_be<uint32_t>(from + 8);
+  const bool mrc = first >> 61 == 6;
+  const uint32_t flags = second >> 24 & (mrc ? 0xB0 : 0x80);
+  Bth bth;
+  bth.opcode = static_cast<Opcode>(first >> 56);
+  bth.pad_bytes = first >> 52 & 3;
+  bth.partition_key = static_cast<uint16_t>(first >> 32);
+  bth.destination = Qpn(static_cast<uint32_t>(first));
+  bth.ack_request = (flags & 0x80) != 0;
+  bth.retransmission = (flags & 0x20) != 0;
+  bth.has_timestamp = (flags & 0x10) != 0;
+  bth.psn = Psn(second);
+  bth.solicited = (first >> 55 & 1) != 0;
+  bth.migrated = (first >> 54 & 1) != 0;
+  return bth;
+}
+
+inline void Bth::store(uint8_t* to) const {
+  const auto code = static_cast<uint8_t>(opcode);
+  const bool mrc = code >> 5 == 6;
+  const auto byte1 = static_cast<uint8_t>(solicited << 7 | migrated << 6 | (pad_bytes & 3) << 4);
+  const uint32_t flags =
+      (ack_request << 7 | retransmission << 5 | has_timestamp << 4) & (mrc ? 0xB0u : 0x80u);
+  store_be(
+      to, uint64_t{code} << 56 | uint64_t{byte1} << 48 | uint64_t{partition_key} << 32 | destination.value());
+  store_be(to + 8, flags << 24 | psn.value());
+}
+
+inline Meth Meth::load(const uint8_t* from) {
+  return {.receive_msn = load_be<uint16_t>(from), .msn = load_be<uint16_t>(from + 2)};
+}
+
+inline void Meth::store(uint8_t* to) const {
+  store_be(to, static_cast<uint32_t>(receive_msn) << 16 | msn);
+}
+
+inline Tseth Tseth::load(const uint8_t* from) {
+  return {.timestamp = load_be<uint16_t>(from), .coarse = (from[2] & 0x80) != 0};
+}
+
+inline void Tseth::store(uint8_t* to) const {
+  static constexpr uint32_t kFtype = 1;
+  store_be(to, static_cast<uint32_t>(timestamp) << 16 | static_cast<uint32_t>(coarse) << 15 | kFtype);
+}
+
+inline Reth Reth::load(const uint8_t* from) {
+  return {.address = load_be<uint64_t>(from),
+          .key = MemoryKey{load_be<uint32_t>(from + 8)},
+          .message_bytes = load_be<uint32_t>(from + 12)};
+}
+
+inline void Reth::store(uint8_t* to) const {
+  store_be(to, address);
+  store_be(to + 8, static_cast<uint64_t>(key) << 32 | message_bytes);
+}
+
+// MRC 1.4: SETH in bytes 0-27, CC_STATE in 28-35. Type, next header and CC type (0) stay zero.
+inline Sack Sack::load(const uint8_t* from) {
+  Sack sack;
+  sack.mark = static_cast<PathMark>((from[1] >> 5) & 3);
+  sack.answers_probe = (from[1] & 0x02) != 0;
+  sack.trigger = load_be<uint16_t>(from + 2);
+  sack.entropy = Entropy{load_be<uint32_t>(from + 4)};
+  sack.source_qpn_low = load_be<uint16_t>(from + 8);
+  sack.destination_qpn_low = load_be<uint16_t>(from + 10);
+  sack.cumulative_psn = Psn(load_be24(from + 13));
+  sack.mpr = from[17];
+  sack.bitmap_offset = static_cast<int16_t>(load_be<uint16_t>(from + 18));
+  sack.bitmap = load_be<uint64_t>(from + 20);
+  sack.timestamp = load_be<uint16_t>(from + 28);
+  sack.out_of_order = load_be<uint16_t>(from + 30) & 0x7FFF;
+  sack.restore_window = (from[32] & 0x80) != 0;
+  sack.window_penalty = from[32] & 0x7F;
+  sack.received_units = load_be24(from + 33);
+  return sack;
+}
+
+inline void Sack::store(uint8_t* to) const {
+  const auto flags = static_cast<uint8_t>((static_cast<uint8_t>(mark) & 3) << 5 | answers_probe << 1);
+  const auto window = static_cast<uint8_t>(restore_window << 7 | (window_penalty & 0x7F));
+  const auto offset = static_cast<uint16_t>(bitmap_offset);
+  store_be(to, uint64_t{flags} << 48 | uint64_t{trigger} << 32 | static_cast<uint32_t>(entropy));
+  store_be(to + 8,
+           uint64_t{source_qpn_low} << 48 | uint64_t{destination_qpn_low} << 32 | cumulative_psn.value());
+  store_be(to + 16, uint64_t{mpr} << 48 | uint64_t{offset} << 32 | bitmap >> 32);
+  store_be(to + 24, (bitmap & 0xFFFFFFFF) << 32 | uint64_t{timestamp} << 16 | (out_of_order & 0x7FFFu));
+  store_be(to + 32, static_cast<uint32_t>(window) << 24 | (received_units & 0xFFFFFF));
+}
 
 }  // namespace mrc

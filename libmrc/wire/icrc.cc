@@ -2,6 +2,7 @@
 // The ICRC's beginning: the masked IP, UDP and BTH headers. The CRC itself is in crc32.cc.
 #include "libmrc/wire/icrc.h"
 
+#include <array>
 #include <cassert>
 #include <cstring>
 
@@ -11,33 +12,55 @@
 namespace mrc {
 namespace {
 
-constexpr size_t kLeadBytes = 8;  // of ones: they stand for the InfiniBand LRH that RoCEv2 does not have
+// What switches change counts as ones: IP and UDP fields as RoCEv2 says, and the congestion bits of BTH.
+constexpr size_t kIpv4Covered = kIpv4Bytes + kUdpBytes + Bth::kBytes;
+constexpr size_t kIpv6Covered = kIpv6Bytes + kUdpBytes + Bth::kBytes;
+
+constexpr auto kIpv4Mask = [] {
+  std::array<uint8_t, kIpv4Covered> mask{};
+  mask[1] = 0xFF;                                      // type of service
+  mask[8] = 0xFF;                                      // time to live
+  mask[10] = mask[11] = 0xFF;                          // header checksum
+  mask[kIpv4Bytes + 6] = mask[kIpv4Bytes + 7] = 0xFF;  // UDP checksum
+  mask[kIpv4Bytes + kUdpBytes + 4] = 0xFF;             // BTH: congestion bits
+  return mask;
+}();
+
+constexpr auto kIpv6Mask = [] {
+  std::array<uint8_t, kIpv6Covered> mask{};
+  mask[0] = 0x0F;                                      // traffic class
+  mask[1] = mask[2] = mask[3] = 0xFF;                  // traffic class and flow label
+  mask[7] = 0xFF;                                      // hop limit
+  mask[kIpv6Bytes + 6] = mask[kIpv6Bytes + 7] = 0xFF;  // UDP checksum
+  mask[kIpv6Bytes + kUdpBytes + 4] = 0xFF;             // BTH: congestion bits
+  return mask;
+}();
+
+// By words and not by bytes: the CRC reads them right behind, and a word of several small stores would have
+// to wait.
+template <size_t kBytes>
+uint32_t masked_crc(const uint8_t* ip, const std::array<uint8_t, kBytes>& mask) {
+  uint8_t masked[kBytes];
+  const auto copy = [&]<typename Word>(size_t at, Word word) {
+    Word ones;
+    std::memcpy(&word, ip + at, sizeof word);
+    std::memcpy(&ones, mask.data() + at, sizeof ones);
+    word |= ones;
+    std::memcpy(masked + at, &word, sizeof word);
+  };
+  static_assert(kBytes % 4 == 0);
+  for (size_t at = 0; at + 8 <= kBytes; at += 8) copy(at, uint64_t{});
+  if constexpr (kBytes % 8 == 4) copy(kBytes - 4, uint32_t{});
+  return crc32_update(kIcrcInit, masked, kBytes);
+}
 
 }  // namespace
 
 uint32_t icrc_headers(const uint8_t* ip, size_t bytes) {
   const bool v4 = (ip[0] >> 4) == 4;
-  const size_t ip_bytes = v4 ? kIpv4Bytes : kIpv6Bytes;
-  const size_t masked_bytes = ip_bytes + kUdpBytes + Bth::kBytes;
+  const size_t masked_bytes = v4 ? kIpv4Covered : kIpv6Covered;
   assert(bytes >= masked_bytes);
-
-  uint8_t masked[kLeadBytes + kIpv6Bytes + kUdpBytes + Bth::kBytes];
-  std::memset(masked, 0xFF, kLeadBytes);
-  uint8_t* header = masked + kLeadBytes;
-  if (v4) {
-    std::memcpy(header, ip, kIpv4Bytes + kUdpBytes + Bth::kBytes);
-    header[1] = 0xFF;                   // type of service
-    header[8] = 0xFF;                   // time to live
-    std::memset(header + 10, 0xFF, 2);  // header checksum
-  } else {
-    std::memcpy(header, ip, kIpv6Bytes + kUdpBytes + Bth::kBytes);
-    header[0] |= 0x0F;                 // traffic class
-    std::memset(header + 1, 0xFF, 3);  // traffic class and flow label
-    header[7] = 0xFF;                  // hop limit
-  }
-  std::memset(header + ip_bytes + 6, 0xFF, 2);  // UDP checksum
-  header[ip_bytes + kUdpBytes + 4] = 0xFF;      // BTH: congestion bits
-  const uint32_t crc = crc32_update(kCrcInit, masked, kLeadBytes + masked_bytes);
+  const uint32_t crc = v4 ? masked_crc(ip, kIpv4Mask) : masked_crc(ip, kIpv6Mask);
   return crc32_update(crc, ip + masked_bytes, bytes - masked_bytes);
 }
 

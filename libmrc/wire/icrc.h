@@ -24,6 +24,9 @@ uint32_t crc32_copy_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from, size_
 bool crc32_has_arm();
 bool crc32_has_pclmul();
 
+// The state behind the eight bytes of ones that stand for the InfiniBand LRH, which RoCEv2 does not have.
+inline constexpr uint32_t kIcrcInit = 0xDEBB20E3u;
+
 // Running CRC over the masked headers: `ip` points at the inner IP header, `bytes` reaches at least to the
 // end of BTH (IPv4: 20 + 8 + 12, IPv6: 40 + 8 + 12) and may include more headers and payload.
 uint32_t icrc_headers(const uint8_t* ip, size_t bytes);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <new>
+#include <type_traits>
 
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/ethernet.h"
@@ -29,7 +31,7 @@ struct Ip {
 };
 
 // The ones' complement sum does not mind byte order, so words are added as they lie in memory.
-bool ipv4_checksum_holds(const uint8_t* header) {
+[[gnu::always_inline]] inline bool ipv4_checksum_holds(const uint8_t* header) {
   uint64_t sum = 0;
   for (size_t at = 0; at < kIpv4Bytes; at += 4) {
     uint32_t word;
@@ -48,7 +50,7 @@ bool ipv4_checksum_holds(const uint8_t* header) {
 enum class Cut { kWhole, kTrimmed };
 
 template <Cut kCut>
-DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
+[[gnu::always_inline]] inline DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
   if (bytes < kIpv4Bytes) return DecodeError::kTruncated;
   if (at[0] >> 4 != 4) return DecodeError::kNotIp;
   size_t length = load_be<uint16_t>(at + 2);
@@ -63,7 +65,7 @@ DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
 }
 
 template <Cut kCut>
-DecodeError parse_ipv6(const uint8_t* at, size_t bytes, Ip* ip) {
+[[gnu::always_inline]] inline DecodeError parse_ipv6(const uint8_t* at, size_t bytes, Ip* ip) {
   if (bytes < kIpv6Bytes) return DecodeError::kTruncated;
   if (at[0] >> 4 != 6) return DecodeError::kNotIp;
   size_t length = load_be<uint16_t>(at + 4);
@@ -112,8 +114,9 @@ DecodeError decapsulate(Ip* ip, Packet* out) {
   }
   if (ip->protocol != kProtocolIpv6 && ip->protocol != kProtocolIpv4) return not_udp(*ip);
   const uint8_t outer_class = ip->traffic_class;
-  const auto parse_inner = ip->protocol == kProtocolIpv6 ? parse_ipv6<kCut> : parse_ipv4<kCut>;
-  const DecodeError error = parse_inner(ip->payload, ip->payload_bytes, ip);
+  const DecodeError error = ip->protocol == kProtocolIpv6
+                                ? parse_ipv6<kCut>(ip->payload, ip->payload_bytes, ip)
+                                : parse_ipv4<kCut>(ip->payload, ip->payload_bytes, ip);
   if (error != DecodeError::kNone) return error;
   // Switches work on the outer header alone: the mark of a trimmed packet (DSCP) and CE are found there. A CE
   // that was set on the inner header before it was encapsulated stays.
@@ -125,7 +128,7 @@ DecodeError decapsulate(Ip* ip, Packet* out) {
 }
 
 template <Cut kCut>
-DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
+[[gnu::always_inline]] inline DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
   if (frame.size() < kEthernetBytes) return DecodeError::kTruncated;
   const uint8_t* at = frame.data() + kEthernetBytes;
   const size_t bytes = frame.size() - kEthernetBytes;
@@ -143,7 +146,7 @@ DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
   return ip->protocol == kProtocolUdp ? DecodeError::kNone : not_udp(*ip);
 }
 
-void take_addresses(const Ip& ip, uint16_t source_port, Packet* out) {
+[[gnu::always_inline]] inline void take_addresses(const Ip& ip, uint16_t source_port, Packet* out) {
   EntropyFields entropy{.source_port = source_port, .flow_label = 0};
   if (ip.v4) {
     out->source = out->destination = IpAddress::v4(0, 0, 0, 0);
@@ -172,11 +175,12 @@ DecodeError parse_udp(const Ip& ip, size_t* bytes) {
   return DecodeError::kNone;
 }
 
+// Made in place: an assignment would build a header on the stack and then copy it.
 template <typename Header>
-Header take(const uint8_t** at) {
-  const Header header = Header::load(*at);
+[[gnu::always_inline]] inline void take(const uint8_t** at, Header* to) {
+  static_assert(std::is_trivially_destructible_v<Header>);
+  ::new (static_cast<void*>(to)) Header(Header::load(*at));
   *at += Header::kBytes;
-  return header;
 }
 
 void take_immediate(const uint8_t** at, Packet* out) {
@@ -184,18 +188,23 @@ void take_immediate(const uint8_t** at, Packet* out) {
   *at += ImmDt::kBytes;
 }
 
+void take_invalidate(const uint8_t** at, Packet* out) {
+  out->invalidate_key = Ieth::load(*at).key;
+  *at += Ieth::kBytes;
+}
+
 // METH and TSETH, which every request of the MRC stream begins with.
 constexpr size_t stream_header_bytes(const Bth& bth) {
   return Meth::kBytes + (bth.has_timestamp ? Tseth::kBytes : 0);
 }
 
-void take_stream_headers(const uint8_t** at, Packet* out) {
-  out->meth = take<Meth>(at);
-  if (out->bth.has_timestamp) out->time = take<Tseth>(at);
+[[gnu::always_inline]] inline void take_stream_headers(const uint8_t** at, Packet* out) {
+  take(at, &out->meth);
+  if (out->bth.has_timestamp) take(at, &out->time);
 }
 
 // The payload is all that is left, but for the pad.
-DecodeError take_payload(const uint8_t* at, size_t padded_bytes, Packet* out) {
+[[gnu::always_inline]] inline DecodeError take_payload(const uint8_t* at, size_t padded_bytes, Packet* out) {
   const size_t pad_bytes = out->bth.pad_bytes;
   if (padded_bytes % 4 != 0 || pad_bytes > padded_bytes) return DecodeError::kBadPad;
   const size_t payload_bytes = padded_bytes - pad_bytes;
@@ -233,7 +242,7 @@ DecodeError decode_write(const uint8_t* at, size_t bytes, Packet* out) {
   const size_t header_bytes = stream_header_bytes(out->bth) + Reth::kBytes + (immediate ? ImmDt::kBytes : 0);
   if (bytes < header_bytes) return DecodeError::kTruncated;
   take_stream_headers(&at, out);
-  out->reth = take<Reth>(&at);
+  take(&at, &out->reth);
   if (immediate) take_immediate(&at, out);
   const DecodeError error = take_payload(at, bytes - header_bytes, out);
   if (error != DecodeError::kNone) return error;
@@ -250,9 +259,9 @@ DecodeError decode_placed(const uint8_t* at, size_t bytes, Packet* out) {
                               (invalidate ? Ieth::kBytes : 0);
   if (bytes < header_bytes) return DecodeError::kTruncated;
   take_stream_headers(&at, out);
-  out->reth = take<Reth>(&at);
+  take(&at, &out->reth);
   if (immediate) take_immediate(&at, out);
-  if (invalidate) out->invalidate_key = take<Ieth>(&at).key;
+  if (invalidate) take_invalidate(&at, out);
   const DecodeError error = take_payload(at, bytes - header_bytes, out);
   if (error != DecodeError::kNone) return error;
   const bool fits = fits_message_at(opcode, out->reth.address, out->payload.size(), out->reth.message_bytes);
@@ -265,11 +274,11 @@ DecodeError decode_single(const uint8_t* at, size_t bytes, Packet* out, Header P
   const size_t header_bytes = stream_header_bytes(out->bth) + Header::kBytes;
   if (bytes < header_bytes) return DecodeError::kTruncated;
   take_stream_headers(&at, out);
-  out->*header = take<Header>(&at);
+  take(&at, &(out->*header));
   return expect_no_payload(bytes - header_bytes, out);
 }
 
-DecodeError decode_extension(const uint8_t* at, size_t bytes, Packet* out) {
+[[gnu::noinline]] DecodeError decode_extension(const uint8_t* at, size_t bytes, Packet* out) {
   const uint16_t traits = traits_of(out->bth.opcode);
   if ((traits & (OpcodeTraits::kSend | OpcodeTraits::kReadResponse)) != 0)
     return decode_placed(at, bytes, out);
@@ -301,16 +310,16 @@ struct PlainHeaders {
            (invalidate ? Ieth::kBytes : 0);
   }
   void take_all(const uint8_t** at, Packet* out) const {
-    if (aeth) out->aeth = take<Aeth>(at);
-    if (reth) out->reth = take<Reth>(at);
-    if (atomic) out->atomic = take<AtomicEth>(at);
-    if (atomic_ack) out->atomic_ack = take<AtomicAckEth>(at);
+    if (aeth) take(at, &out->aeth);
+    if (reth) take(at, &out->reth);
+    if (atomic) take(at, &out->atomic);
+    if (atomic_ack) take(at, &out->atomic_ack);
     if (immediate) take_immediate(at, out);
-    if (invalidate) out->invalidate_key = take<Ieth>(at).key;
+    if (invalidate) take_invalidate(at, out);
   }
 };
 
-DecodeError decode_plain_rc(const uint8_t* at, size_t bytes, Packet* out) {
+[[gnu::noinline]] DecodeError decode_plain_rc(const uint8_t* at, size_t bytes, Packet* out) {
   using T = OpcodeTraits;
   const Opcode opcode = out->bth.opcode;
   const uint16_t traits = traits_of(opcode);
@@ -330,12 +339,12 @@ DecodeError decode_plain_rc(const uint8_t* at, size_t bytes, Packet* out) {
   return fits ? DecodeError::kNone : DecodeError::kBadPayload;
 }
 
-DecodeError decode_ud(const uint8_t* at, size_t bytes, Packet* out) {
+[[gnu::noinline]] DecodeError decode_ud(const uint8_t* at, size_t bytes, Packet* out) {
   const bool immediate = out->bth.opcode == Opcode::kUdSendOnlyImm;
   if (!immediate && out->bth.opcode != Opcode::kUdSendOnly) return DecodeError::kUnknownOpcode;
   const size_t header_bytes = Deth::kBytes + (immediate ? ImmDt::kBytes : 0);
   if (bytes < header_bytes) return DecodeError::kTruncated;
-  out->deth = take<Deth>(&at);
+  take(&at, &out->deth);
   if (immediate) take_immediate(&at, out);
   return take_payload(at, bytes - header_bytes, out);
 }
@@ -345,16 +354,15 @@ DecodeError decode_control(const uint8_t* at, size_t bytes, Packet* out, Header 
   if (bytes < Header::kBytes) return DecodeError::kTruncated;
   if (out->bth.pad_bytes != 0) return DecodeError::kBadPad;
   if (bytes != Header::kBytes) return DecodeError::kBadPayload;
-  out->*header = Header::load(at);
+  take(&at, &(out->*header));
   out->payload = {};
   return DecodeError::kNone;
 }
 
 // `bytes` is the length of BTH to pad.
 DecodeError decode_transport(const uint8_t* at, size_t bytes, Packet* out) {
-  out->bth = Bth::load(at);
   if ((at[1] & 0xF) != 0) return DecodeError::kBadVersion;
-  at += Bth::kBytes;
+  take(&at, &out->bth);
   bytes -= Bth::kBytes;
   out->time = {};
   if (is_write(out->bth.opcode)) return decode_write(at, bytes, out);
@@ -418,9 +426,8 @@ DecodeError decode_trimmed(std::span<const uint8_t> frame, Packet* out) {
   out->trimmed = true;
   out->time = {};
   const uint8_t* at = ip.payload + kUdpBytes;
-  out->bth = Bth::load(at);
   if ((at[1] & 0xF) != 0) return DecodeError::kBadVersion;
-  at += Bth::kBytes;
+  take(&at, &out->bth);
   if (ip.payload_bytes < kUdpBytes + Bth::kBytes + stream_header_bytes(out->bth))
     return DecodeError::kTruncated;
   take_stream_headers(&at, out);
