@@ -3,6 +3,7 @@
 // Only one code lays out Ethernet to UDP, that of the template.
 #include "libmrc/wire/frame.h"
 
+#include <bit>
 #include <cassert>
 #include <cstring>
 
@@ -44,6 +45,13 @@ void store_ipv4(uint8_t* to, const IpFields& ip, const IpAddress& source, const 
   std::memcpy(to + 16, destination.v4_bytes(), 4);
 }
 
+// A word in memory that holds `value` in network order at byte kAt, and zeros.
+template <size_t kAt>
+constexpr uint64_t placed(uint16_t value) {
+  static_assert(std::endian::native == std::endian::little);
+  return static_cast<uint64_t>(byte_swap(value)) << (8 * kAt);
+}
+
 }  // namespace
 
 FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn) {
@@ -70,11 +78,12 @@ FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn
   // RoCEv2 sends a UDP checksum of zero over either IP: the ICRC does its work.
   udp_at_ = static_cast<uint8_t>(ip_at_ + (v4_ ? kIpv4Bytes : kIpv6Bytes));
   store_be(prefix_ + udp_at_ + 2, kUdpPort);
+  icrc_mask_network(reinterpret_cast<uint8_t*>(masked_.data()), ip);
 }
 
 FrameWriter::FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy entropy,
                          size_t transport_bytes)
-    : buffer_(buffer), at_(prefix.udp_at_ + kUdpBytes), ip_at_(prefix.ip_at_) {
+    : buffer_(buffer), at_(prefix.udp_at_ + kUdpBytes), ip_at_(prefix.ip_at_), transport_at_(at_) {
   const size_t udp_bytes = kUdpBytes + transport_bytes + kIcrcBytes;
   const EntropyFields fields = split_entropy(entropy);
   assert(at_ + transport_bytes + kIcrcBytes <= kFrameBytesMax);
@@ -102,6 +111,24 @@ FrameWriter::FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy e
   uint8_t* udp = buffer_ + prefix.udp_at_;
   store_be(udp, fields.source_port);
   store_be(udp + 4, static_cast<uint16_t>(udp_bytes));
+  start_icrc(prefix, fields.source_port, static_cast<uint16_t>(udp_bytes));
+}
+
+// The same fields once more as the ICRC sees them. In registers: what was just stored in pieces is slow to
+// read back.
+void FrameWriter::start_icrc(const FrameTemplate& prefix, uint16_t source_port, uint16_t udp_bytes) {
+  auto words = prefix.masked_;
+  size_t bytes = kIpv6Bytes + kUdpBytes;
+  if (prefix.v4_) {
+    bytes = kIpv4Bytes + kUdpBytes;
+    words[0] |= placed<2>(static_cast<uint16_t>(kIpv4Bytes + udp_bytes));
+    words[2] |= placed<4>(source_port);
+    words[3] |= placed<0>(udp_bytes);
+  } else {
+    words[0] |= placed<4>(udp_bytes);
+    words[5] |= placed<0>(source_port) | placed<4>(udp_bytes);
+  }
+  crc_ = crc32_update(kIcrcInit, reinterpret_cast<const uint8_t*>(words.data()), bytes);
 }
 
 FrameWriter::FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy, uint8_t dscp,
@@ -119,7 +146,8 @@ void FrameWriter::add_immediate(uint32_t immediate) {
 }
 
 void FrameWriter::end_headers() {
-  crc_ = icrc_headers(buffer_ + ip_at_, at_ - ip_at_);
+  // BTH byte 4 is zero here and ones in the ICRC.
+  crc_ = crc32_update(crc_ ^ kIcrcBthMask, buffer_ + transport_at_, at_ - transport_at_);
 }
 
 void FrameWriter::add_payload(const uint8_t* from, size_t bytes) {

@@ -3,6 +3,7 @@
 // checksummed in one pass, pad and ICRC.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -48,6 +49,8 @@ class FrameTemplate {
   uint8_t udp_at_ = 0;
   bool v4_ = false;
   uint32_t checksum_ = 0;  // of the inner IPv4 header, not yet folded
+  // The inner IP and UDP headers as the ICRC sees them, with zeros for lengths and source port.
+  std::array<uint64_t, 6> masked_{};
 };
 
 class FrameWriter {
@@ -76,9 +79,12 @@ class FrameWriter {
   size_t finish(size_t pad_bytes);
 
  private:
+  void start_icrc(const FrameTemplate& prefix, uint16_t source_port, uint16_t udp_bytes);
+
   uint8_t* buffer_;
   size_t at_ = 0;
   size_t ip_at_ = 0;
+  size_t transport_at_ = 0;
   uint32_t crc_ = kCrcInit;
 };
 

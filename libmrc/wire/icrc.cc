@@ -39,25 +39,42 @@ constexpr auto kIpv6Mask = [] {
 // By words and not by bytes: the CRC reads them right behind, and a word of several small stores would have
 // to wait.
 template <size_t kBytes>
-uint32_t masked_crc(const uint8_t* ip, const std::array<uint8_t, kBytes>& mask) {
-  uint8_t masked[kBytes];
-  const auto copy = [&]<typename Word>(size_t at, Word word) {
+void copy_masked(uint8_t* to, const uint8_t* ip, const uint8_t* mask) {
+  static_assert(kBytes % 4 == 0);
+  const auto copy = [=]<typename Word>(size_t at, Word word) {
     Word ones;
     std::memcpy(&word, ip + at, sizeof word);
-    std::memcpy(&ones, mask.data() + at, sizeof ones);
+    std::memcpy(&ones, mask + at, sizeof ones);
     word |= ones;
-    std::memcpy(masked + at, &word, sizeof word);
+    std::memcpy(to + at, &word, sizeof word);
   };
-  static_assert(kBytes % 4 == 0);
   for (size_t at = 0; at + 8 <= kBytes; at += 8) copy(at, uint64_t{});
   if constexpr (kBytes % 8 == 4) copy(kBytes - 4, uint32_t{});
+}
+
+template <size_t kBytes>
+uint32_t masked_crc(const uint8_t* ip, const std::array<uint8_t, kBytes>& mask) {
+  uint8_t masked[kBytes];
+  copy_masked<kBytes>(masked, ip, mask.data());
   return crc32_update(kIcrcInit, masked, kBytes);
+}
+
+bool is_ipv4(const uint8_t* ip) {
+  return ip[0] >> 4 == 4;
 }
 
 }  // namespace
 
+void icrc_mask_network(uint8_t* to, const uint8_t* ip) {
+  if (is_ipv4(ip)) {
+    copy_masked<kIpv4Bytes + kUdpBytes>(to, ip, kIpv4Mask.data());
+  } else {
+    copy_masked<kIpv6Bytes + kUdpBytes>(to, ip, kIpv6Mask.data());
+  }
+}
+
 uint32_t icrc_headers(const uint8_t* ip, size_t bytes) {
-  const bool v4 = (ip[0] >> 4) == 4;
+  const bool v4 = is_ipv4(ip);
   const size_t masked_bytes = v4 ? kIpv4Covered : kIpv6Covered;
   assert(bytes >= masked_bytes);
   const uint32_t crc = v4 ? masked_crc(ip, kIpv4Mask) : masked_crc(ip, kIpv6Mask);
