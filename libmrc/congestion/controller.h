@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <variant>
 
 #include "libmrc/congestion/fixed_window.h"
@@ -28,10 +27,16 @@ class FixedController {
     window_.reset(window_bytes);
     inflight_ = 0;
   }
-  bool may_send() const { return window_.may_send(inflight()); }
-  void add(uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
-  void take(uint64_t bytes) { inflight_ -= static_cast<int64_t>(bytes); }
+  bool may_send(Nanoseconds) const { return window_.may_send(inflight()); }
+  Nanoseconds next_send_at() const { return may_send(0) ? 0 : kNever; }
+  void on_sent(Nanoseconds, uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
+  void on_sack(const SackSignal& sack) { forget(sack.newly_bytes); }
+  void on_trim_nack(Nanoseconds, uint64_t bytes, bool) { forget(bytes); }
+  void on_resource_nack(uint64_t bytes) { forget(bytes); }
+  void on_loss(uint64_t bytes) { forget(bytes); }
+  void on_timeout(uint64_t bytes) { forget(bytes); }
   void on_idle() { inflight_ = 0; }
+  void forget(uint64_t bytes) { inflight_ -= static_cast<int64_t>(bytes); }
   uint64_t cwnd() const { return window_.bytes(); }
   uint64_t inflight() const { return static_cast<uint64_t>(inflight_ > 0 ? inflight_ : 0); }
 
@@ -42,29 +47,78 @@ class FixedController {
 
 class CongestionController {
  public:
-  // `expected_senders`: the hint of the incast degree at the target; 0 = unknown.
-  void reset(const CongestionConfig& config, uint32_t expected_senders = 0);
+  // `expected_senders`: the hint of the incast degree at the target; 0 = unknown. `seed`: any number of the
+  // connection's own.
+  void reset(const CongestionConfig& config, uint32_t expected_senders = 0, uint64_t seed = 1) {
+    switch (config.algorithm) {
+      case CongestionAlgorithm::kNone:
+        state_.emplace<FixedController>().reset(config.window_bytes);
+        break;
+      case CongestionAlgorithm::kNscc:
+        state_.emplace<Nscc>().reset(config.nscc);
+        break;
+      case CongestionAlgorithm::kReceiverAware:
+        state_.emplace<ReceiverAware>().reset(config.nscc, expected_senders, seed);
+        break;
+    }
+  }
   CongestionAlgorithm algorithm() const { return static_cast<CongestionAlgorithm>(state_.index()); }
 
-  bool may_send(Nanoseconds now) const;
-  // When may_send can turn true by time alone: 0 = it is, kNever = only news from the peer can do it. Goes
-  // into the requester's next deadline.
-  Nanoseconds next_send_at() const;
+  bool may_send(Nanoseconds now) const {
+    return std::visit([now](const auto& state) { return state.may_send(now); }, state_);
+  }
+  // When may_send can turn true by time alone: the past = it is, kNever = only news from the peer can do it.
+  // Belongs into the requester's next deadline.
+  Nanoseconds next_send_at() const {
+    return std::visit([](const auto& state) { return state.next_send_at(); }, state_);
+  }
 
-  void on_sent(Nanoseconds now, uint64_t bytes);
-  void on_sack(const SackSignal& sack);
-  void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop);
-  void on_resource_nack(uint64_t bytes);
-  void on_loss(uint64_t bytes);
-  void on_timeout(uint64_t bytes);
-  void on_idle();
+  // All sizes are nominal; see signals.h. Every byte told to on_sent is taken back exactly once: by a SACK's
+  // newly_bytes, or by one of the three kinds of loss before its retransmission is sent.
+  void on_sent(Nanoseconds now, uint64_t bytes) {
+    std::visit([=](auto& state) { state.on_sent(now, bytes); }, state_);
+  }
+  void on_sack(const SackSignal& sack) {
+    std::visit([&](auto& state) { state.on_sack(sack); }, state_);
+  }
+  void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop) {
+    std::visit([=](auto& state) { state.on_trim_nack(now, bytes, last_hop); }, state_);
+  }
+  void on_resource_nack(uint64_t bytes) {
+    std::visit([=](auto& state) { state.on_resource_nack(bytes); }, state_);
+  }
+  // A gap, or overtaken.
+  void on_loss(uint64_t bytes) {
+    std::visit([=](auto& state) { state.on_loss(bytes); }, state_);
+  }
+  // One packet given up by the timer.
+  void on_timeout(uint64_t bytes) {
+    std::visit([=](auto& state) { state.on_timeout(bytes); }, state_);
+  }
+  // Nothing is outstanding any more.
+  void on_idle() {
+    std::visit([](auto& state) { state.on_idle(); }, state_);
+  }
+  // Left the network for a reason that says nothing: a port went down, a queue pair was flushed.
+  void forget(uint64_t bytes) {
+    std::visit([=](auto& state) { state.forget(bytes); }, state_);
+  }
 
-  uint64_t cwnd() const;
-  uint64_t inflight() const;
-  // MRC 3.1: the window is nearly used up, so an answer should be asked for.
-  bool nearly_closed(uint64_t next_bytes) const { return inflight() + next_bytes >= cwnd(); }
+  uint64_t cwnd() const {
+    return std::visit([](const auto& state) { return state.cwnd(); }, state_);
+  }
+  uint64_t inflight() const {
+    return std::visit([](const auto& state) { return state.inflight(); }, state_);
+  }
+  // MRC 3.1: the window is used up with this packet, so an answer should be asked for.
+  bool closes_with(uint64_t bytes) const { return inflight() + bytes >= cwnd(); }
 
-  const Nscc* nscc() const;
+  // The NSCC inside, if there is one; for counters and traces.
+  const Nscc* nscc() const {
+    if (const auto* nscc = std::get_if<Nscc>(&state_)) return nscc;
+    if (const auto* aware = std::get_if<ReceiverAware>(&state_)) return &aware->nscc();
+    return nullptr;
+  }
 
  private:
   // The order is that of CongestionAlgorithm.

@@ -44,17 +44,20 @@ class Nscc {
   void reset(const NsccConfig& config);
 
   // MRC 5.1: sending goes on while the window is larger than what is in flight.
-  bool may_send() const { return static_cast<int64_t>(cwnd_) > inflight_; }
+  bool may_send(Nanoseconds = 0) const { return static_cast<int64_t>(cwnd_) > inflight_; }
+  Nanoseconds next_send_at() const { return may_send() ? 0 : kNever; }
 
-  void on_sent(uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
+  void on_sent(Nanoseconds, uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
   void on_sack(const SackSignal& sack);
   // TRIMMED and, since MRC has no receiver credits (MRC 5.1), TRIMMED_LASTHOP too.
-  void on_trim_nack(Nanoseconds now, uint64_t bytes);
+  void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop);
   void on_resource_nack(uint64_t bytes);
   void on_loss(uint64_t bytes);     // inferred: a gap, or overtaken
   void on_timeout(uint64_t bytes);  // one packet given up by the timer
   // Nothing of ours is outstanding any more. Heals whatever rounding or a peer that counts differently left.
   void on_idle() { inflight_ = 0; }
+  // These bytes have left the network, and that is all there is to say about them.
+  void forget(uint64_t bytes);
 
   uint64_t cwnd() const { return static_cast<uint64_t>(cwnd_); }
   uint64_t inflight() const { return static_cast<uint64_t>(std::max<int64_t>(inflight_, 0)); }
@@ -64,7 +67,7 @@ class Nscc {
   const NsccConfig& config() const { return config_; }
 
  private:
-  void account(uint64_t bytes);
+  void start(Nanoseconds now);
   Nanoseconds learn_delay(const SackSignal& sack);
   void feed_average(double delay);
   void apply_penalty(const SackSignal& sack);
@@ -73,6 +76,10 @@ class Nscc {
   void multiplicative_decrease(Nanoseconds now);
   void fulfil_adjustment(Nanoseconds now);
   void shrink(double bytes);
+  void stop_fast_increase() {
+    fast_ = false;
+    idle_delay_bytes_ = 0;
+  }
   void clamp();
 
   NsccConfig config_;

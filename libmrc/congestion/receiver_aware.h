@@ -24,8 +24,8 @@ double decode_incast_degree(uint8_t code);
 class ReceiverAware {
  public:
   // `expected_senders`: OCP's hint num_remote_recv_peers; 0 = unknown. It rules until the receiver has had
-  // time to count.
-  void reset(const NsccConfig& config, uint32_t expected_senders);
+  // time to count. `seed` keeps senders that begin together from staying in step.
+  void reset(const NsccConfig& config, uint32_t expected_senders, uint64_t seed);
 
   bool may_send(Nanoseconds now) const;
   // When sending may go on: 0 = now, kNever = only a SACK can tell.
@@ -38,6 +38,7 @@ class ReceiverAware {
   void on_loss(uint64_t bytes) { nscc_.on_loss(bytes); }
   void on_timeout(uint64_t bytes) { nscc_.on_timeout(bytes); }
   void on_idle() { nscc_.on_idle(); }
+  void forget(uint64_t bytes) { nscc_.forget(bytes); }
 
   uint64_t cwnd() const { return std::min(nscc_.cwnd(), static_cast<uint64_t>(share_bytes_)); }
   uint64_t inflight() const { return nscc_.inflight(); }
@@ -46,16 +47,20 @@ class ReceiverAware {
 
  private:
   void set_degree(double degree);
+  bool paced() const;
+  bool window_open() const;
+  Nanoseconds pace_end() const;
 
   Nscc nscc_;
   double degree_ = 1;
   double expected_ = 0;
   Nanoseconds expected_until_ = kNever;  // the hint rules up to here
   double share_bytes_ = 0;               // this sender's part of one window; may be less than a packet
-  Nanoseconds rtt_ = 0;                  // smoothed, with its queues
-  Nanoseconds paced_until_ = 0;
+  double rtt_ = 0;                       // smoothed, with its queues
+  double phase_ = 0;                     // 0..1
   uint64_t last_sent_bytes_ = 0;
   Nanoseconds last_sent_at_ = 0;
+  bool first_gap_ = true;
 };
 
 // The responder's side, one per device: which senders are active, and what to put into the next SACK to each.
