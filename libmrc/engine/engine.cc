@@ -120,6 +120,9 @@ void Engine::after_work(QueuePair& qp) {
     qp.counted_ = connected;
     connected ? ++connected_ : --connected_;
   }
+  if (SharedReceiveQueue* shared = qp.config().shared_receives;
+      shared != nullptr && shared->take_limit_event())
+    sink_->shared_receive_limit(*shared);
   for (uint32_t events = qp.take_events(); events != 0; events &= events - 1)
     sink_->queue_pair_event(qp, static_cast<QueuePairEvent>(__builtin_ctz(events)));
 }
@@ -165,12 +168,18 @@ size_t Engine::receive(Nanoseconds now) {
 
 void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
   Packet& packet = packet_;
-  const DecodeError error = decode({frame.data, frame.length}, &packet);
+  const std::span<const uint8_t> bytes{frame.data, frame.length};
+  uint8_t dscp = 0;
+  const TransportConfig& config = config_.transport;
+  const bool trimmed =
+      peek_dscp(bytes, &dscp) && (dscp == config.dscp_trimmed || dscp == config.dscp_trimmed_last_hop);
+  const DecodeError error = trimmed ? decode_trimmed(bytes, &packet) : decode(bytes, &packet);
   if (error != DecodeError::kNone) {
     ++counters_.drops_undecodable[static_cast<size_t>(error)];
     return;
   }
-  if (!icrc_matches(packet)) {
+  // MRC 1.8: a trimmed packet has no ICRC; all it can do is to ask for a repetition.
+  if (!trimmed && !icrc_matches(packet)) {
     ++counters_.drops_bad_icrc;
     return;
   }

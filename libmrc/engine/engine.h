@@ -39,6 +39,7 @@ class EventSink {
   virtual void completions(CompletionQueue& queue) = 0;
   virtual void completion_queue_overrun(CompletionQueue& queue) = 0;
   virtual void queue_pair_event(QueuePair& qp, QueuePairEvent event) = 0;
+  virtual void shared_receive_limit(SharedReceiveQueue&) {}
 };
 
 class Engine {

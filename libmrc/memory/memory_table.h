@@ -30,6 +30,7 @@ struct MemoryRegion {
   MemoryKey key{};  // 0 = slot is free
   ProtectionDomain domain{};
   uint8_t access = 0;
+  bool invalidatable = false;  // a peer's SEND with invalidate may end it
 
   bool contains(uint64_t at, uint64_t length) const {
     return at >= address && length <= bytes && at - address <= bytes - length;
@@ -43,6 +44,11 @@ class MemoryTable {
   // The key of the new region, or MemoryKey{0} when the table is full.
   MemoryKey add(ProtectionDomain domain, void* base, uint64_t bytes, uint64_t address, uint8_t access);
   bool remove(MemoryKey key);
+  // SEND with invalidate: only regions made for it may be ended by the peer.
+  bool invalidate(MemoryKey key, ProtectionDomain domain) {
+    const MemoryRegion* region = find(key);
+    return region != nullptr && region->domain == domain && region->invalidatable && remove(key);
+  }
   size_t size() const { return used_; }
 
   const MemoryRegion* find(MemoryKey key) const {

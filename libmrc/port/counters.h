@@ -28,6 +28,7 @@ struct Counters {
   uint64_t naks_received = 0;
   uint64_t nacks_sent = 0;
   uint64_t nacks_received = 0;
+  uint64_t trimmed_received = 0;
   uint64_t probes_sent = 0;
   uint64_t probes_received = 0;
   uint64_t probes_answered = 0;  // answers that came back
@@ -36,8 +37,14 @@ struct Counters {
   uint64_t retransmits_reordering = 0;  // overtaken for longer than the reordering window
   uint64_t retransmits_timeout = 0;
   uint64_t retransmits_nack = 0;
-  uint64_t retransmits_ack_lost = 0;  // everything arrived, but the transport ACK did not
+  uint64_t retransmits_ack_lost = 0;   // everything arrived, but the transport ACK did not
+  uint64_t retransmits_not_ready = 0;  // the peer had no receive request
   uint64_t retry_exceeded = 0;
+  uint64_t not_ready_sent = 0;
+  uint64_t not_ready_received = 0;
+  // Operations carried out for the peer.
+  uint64_t reads_served = 0;
+  uint64_t atomics_served = 0;
   // Paths.
   uint64_t paths_demoted = 0;
   uint64_t paths_restored = 0;
@@ -56,7 +63,7 @@ struct Counters {
 
   uint64_t retransmits() const {
     return retransmits_same_path + retransmits_reordering + retransmits_timeout + retransmits_nack +
-           retransmits_ack_lost;
+           retransmits_ack_lost + retransmits_not_ready;
   }
 };
 

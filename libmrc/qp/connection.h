@@ -12,6 +12,9 @@
 
 namespace mrc {
 
+// Whether the peer speaks the extension (SEND, READ, atomics) beside MRC 1.0.
+enum class PeerExtension : uint8_t { kUnknown, kSupported, kRefused };
+
 struct Connection {
   Qpn local_qpn;
   Qpn remote_qpn;
@@ -20,6 +23,11 @@ struct Connection {
   uint32_t mtu = 1024;
   uint8_t remote_access = 0;  // AccessRight bits the peer has
   ProtectionDomain domain{};
+  PeerExtension extension = PeerExtension::kUnknown;
+  uint8_t reads_max = 16;    // READs and atomics of ours that may wait for an answer (max_rd_atomic)
+  uint8_t answers_max = 16;  // the same of the peer's (max_dest_rd_atomic)
+  uint8_t rnr_timer = 12;    // IBTA code of the delay we ask for when no receive request is there
+  uint8_t rnr_retry = 7;     // 7 = for ever
 
   PlaneMask resolved = 0;  // planes whose next hop is known
   std::array<NetworkHeader, kPlanesMax> network{};

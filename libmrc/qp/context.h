@@ -5,7 +5,10 @@
 
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
+#include "libmrc/qp/read_table.h"
+#include "libmrc/qp/response_queue.h"
 #include "libmrc/qp/services.h"
+#include "libmrc/qp/shared_receive_queue.h"
 #include "libmrc/qp/work_queue.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/time.h"
@@ -17,9 +20,13 @@ struct Context {
   PathSet& paths;
   SendQueue& send_queue;
   ReceiveQueue& receive_queue;
+  SharedReceiveQueue* shared_receives;  // instead of receive_queue, if not null
+  ResponseQueue& responses;             // filled by the responder, sent by the requester
+  ReadTable& reads;                     // filled by the requester, looked up by the responder
   CompletionQueue* send_completions;
   CompletionQueue* receive_completions;
   bool signal_all;
+  bool start_requests;  // false while the send queue is being drained
   Services& services;
   Nanoseconds now;
 };

@@ -50,9 +50,13 @@ Context QueuePair::context(Services& services, Nanoseconds now) {
           paths_,
           send_queue_,
           receive_queue_,
+          config_.shared_receives,
+          responses_,
+          reads_,
           config_.send_completions,
           config_.receive_completions,
           config_.signal_all,
+          state() == QueuePairState::kReadyToSend,
           services,
           now};
 }
@@ -72,6 +76,10 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
   if (attributes.retry_exponential && *attributes.retry_exponential > RetryPolicy::kForEver) return false;
+  if (attributes.rnr_retry && *attributes.rnr_retry > 7) return false;
+  if (attributes.rnr_timer && *attributes.rnr_timer > 31) return false;
+  if (attributes.reads_max && *attributes.reads_max > kReadsMax) return false;
+  if (attributes.answers_max && *attributes.answers_max > kReadsMax) return false;
   if (to == QueuePairState::kReadyToReceive && from != to &&
       (!attributes.destination || !attributes.destination_qpn || !attributes.mtu || !attributes.receive_psn))
     return false;
@@ -83,6 +91,10 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   if (attributes.destination) connection_.destination = *attributes.destination;
   if (attributes.destination_qpn) connection_.remote_qpn = *attributes.destination_qpn;
   if (attributes.mtu) connection_.mtu = *attributes.mtu;
+  connection_.rnr_retry = attributes.rnr_retry.value_or(connection_.rnr_retry);
+  connection_.rnr_timer = attributes.rnr_timer.value_or(connection_.rnr_timer);
+  connection_.reads_max = attributes.reads_max.value_or(connection_.reads_max);
+  connection_.answers_max = attributes.answers_max.value_or(connection_.answers_max);
   timeout_ = attributes.timeout.value_or(timeout_);
   retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
   retry_exponential_ = attributes.retry_exponential.value_or(retry_exponential_);
@@ -100,7 +112,13 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
       connect(*attributes.receive_psn, services);
       break;
     case QueuePairState::kReadyToSend:
-      if (from == QueuePairState::kReadyToReceive) requester_.reset(services.config, *attributes.send_psn);
+      if (from == QueuePairState::kReadyToReceive) {
+        requester_.reset(services.config, *attributes.send_psn);
+        reads_.reset(kReadsMax);
+      }
+      break;
+    case QueuePairState::kDraining:
+      drain_reported_ = false;
       break;
     default:
       break;
@@ -110,7 +128,10 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
 }
 
 void QueuePair::connect(Psn first, Services& services) {
-  responder_.reset(services.config, first);
+  connection_.extension = services.config.strict ? PeerExtension::kRefused : PeerExtension::kSupported;
+  responder_.reset(services.config, first, connection_.answers_max,
+                   config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0);
+  responses_.reset(kReadsMax);
   PathSetConfig paths;
   paths.planes = static_cast<uint32_t>(services.transmitter.plane_count());
   paths.paths_per_plane = services.config.paths_per_plane;
@@ -150,44 +171,55 @@ void QueuePair::return_to_reset(Services& services) {
   const uint64_t send_index = send_queue_.head();
   requester_.reset(services.config, Psn{});
   requester_.skip_to(send_index);
-  responder_.reset(services.config, Psn{});
+  responder_.reset(services.config, Psn{}, 0, 0);
   events_ = 0;
+  established_ = false;
 }
 
 void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseconds now) {
   if (state() == QueuePairState::kError) return;
+  const bool in_receive = responder_.fault_in_receive();
   state_.store(QueuePairState::kError, std::memory_order_release);
   Context cx = context(services, now);
   requester_.flush(cx, first);
-  flush_receives(services);
+  if (reads_.outstanding() > 0) reads_.reset(kReadsMax);
+  flush_receives(services, in_receive ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
+  if (config_.shared_receives != nullptr) note(QueuePairEvent::kLastReceiveReached);
 }
 
-void QueuePair::flush_receives(Services& services) {
-  uint64_t head = receive_queue_.head();
-  const uint64_t tail = receive_queue_.tail();
-  for (; head != tail; ++head) {
+// Completes the receive requests that are left, the oldest with `first`.
+void QueuePair::flush_receives(Services& services, CompletionStatus first) {
+  CompletionStatus status = first;
+  auto complete = [&](uint64_t work_id) {
     Completion completion;
-    completion.work_id = receive_queue_.at(head).work_id;
+    completion.work_id = work_id;
     completion.qpn = qpn_;
-    completion.status = CompletionStatus::kFlushed;
+    completion.status = status;
     completion.kind = CompletionKind::kReceive;
     completion.solicited = true;
-    receive_queue_.release(head + 1);
+    status = CompletionStatus::kFlushed;
     services.completions.push(config_.receive_completions, completion);
+  };
+  responder_.slots().drain([&](const ReceiveSlots::Slot& slot) { complete(slot.work_id); });
+  const uint64_t tail = receive_queue_.tail();
+  for (uint64_t head = receive_queue_.head(); head != tail; ++head) {
+    const uint64_t work_id = receive_queue_.at(head).work_id;
+    receive_queue_.release(head + 1);
+    complete(work_id);
   }
 }
 
 // What requester or responder found out may end the connection.
 void QueuePair::settle(Services& services, Nanoseconds now) {
   if (state() == QueuePairState::kError) return;
+  if (const auto psn = requester_.response_fault()) responder_.fault_now(*psn, Aeth::kNakRemoteAccess);
   if (const auto failure = requester_.failure()) {
-    if (*failure == CompletionStatus::kGeneralError)
-      events_ |= 1u << static_cast<unsigned>(QueuePairEvent::kFatal);
+    if (*failure == CompletionStatus::kGeneralError) note(QueuePairEvent::kFatal);
     enter_error(services, *failure, now);
   } else if (responder_.faulted()) {
-    events_ |= 1u << static_cast<unsigned>(QueuePairEvent::kAccessError);
+    note(QueuePairEvent::kAccessError);
     Context cx = context(services, now);
-    responder_.repeat_nak(cx, nak_plane_);
+    responder_.repeat_nak(cx, last_plane_);
     enter_error(services, CompletionStatus::kFlushed, now);
   }
 }
@@ -206,7 +238,8 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
     ++services.counters.drops_wrong_peer;
     return;
   }
-  const bool request = is_write(packet.bth.opcode) || packet.bth.opcode == Opcode::kProbe;
+  const Opcode opcode = packet.bth.opcode;
+  const bool request = is_request(opcode) || opcode == Opcode::kProbe;
   const QueuePairState now_in = state();
   if (now_in == QueuePairState::kError && request && responder_.faulted()) {
     responder_.repeat_nak(cx, plane);
@@ -220,10 +253,14 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
   }
   if (now_in == QueuePairState::kReadyToReceive && !established_) {
     established_ = true;
-    events_ |= 1u << static_cast<unsigned>(QueuePairEvent::kConnected);
+    note(QueuePairEvent::kConnected);
   }
-  nak_plane_ = plane;
-  switch (packet.bth.opcode) {
+  last_plane_ = plane;
+  if (packet.trimmed) {
+    responder_.on_trimmed(cx, packet, plane);
+    return;
+  }
+  switch (opcode) {
     case Opcode::kProbe:
       responder_.on_probe(cx, packet, plane);
       break;
@@ -237,8 +274,8 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
       requester_.on_acknowledge(cx, packet);
       break;
     default:
-      if (is_write(packet.bth.opcode)) {
-        responder_.on_request(cx, packet, plane);
+      if (is_write(opcode) || (is_request(opcode) && connection_.extension == PeerExtension::kSupported)) {
+        responder_.on_request(cx, packet, plane, requester_);
       } else {
         ++services.counters.drops_unsupported;
       }
@@ -252,7 +289,7 @@ QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services&
   if (now_in == QueuePairState::kError) {
     // Requests posted to a queue pair in error come straight back.
     if (!send_queue_.empty()) requester_.flush(cx, CompletionStatus::kFlushed);
-    if (!receive_queue_.empty()) flush_receives(services);
+    if (!receive_queue_.empty()) flush_receives(services, CompletionStatus::kFlushed);
     return More::kNothing;
   }
   if (!connected()) return More::kNothing;
@@ -262,12 +299,16 @@ QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services&
     burst = requester_.transmit(cx, budget);
     settle(services, now);
     if (state() == QueuePairState::kError) return More::kNothing;
+    if (now_in == QueuePairState::kDraining && !drain_reported_ && requester_.drained(cx)) {
+      drain_reported_ = true;
+      note(QueuePairEvent::kDrained);
+    }
   }
   // Answers ride behind the data, on the same path, so that the peer sees both at once.
   if (responder_.control_due() && (!fresh_answers || responder_.control_urgent() || burst.packets > 0))
     responder_.send_control_packets(cx, burst.last_path);
   if (burst.blocked) return More::kBlocked;
-  if (burst.packets == budget && requester_.wants_to_send(send_queue_)) return More::kReady;
+  if (burst.packets == budget && requester_.wants_to_send(cx)) return More::kReady;
   return responder_.control_due() ? More::kDeferred : More::kNothing;
 }
 

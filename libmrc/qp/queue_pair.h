@@ -25,6 +25,7 @@ struct QueuePairConfig {
   ProtectionDomain domain{};
   CompletionQueue* send_completions = nullptr;
   CompletionQueue* receive_completions = nullptr;
+  SharedReceiveQueue* shared_receives = nullptr;  // instead of a receive queue of its own
   uint32_t send_entries = 1;
   uint32_t receive_entries = 0;
   uint32_t send_segments_max = 1;
@@ -47,6 +48,10 @@ struct QueuePairAttributes {
   std::optional<Nanoseconds> timeout;  // 0 = never
   std::optional<uint8_t> retry_linear;
   std::optional<uint8_t> retry_exponential;  // 25 = for ever
+  std::optional<uint8_t> rnr_retry;          // 7 = for ever
+  std::optional<uint8_t> rnr_timer;          // IBTA code, 0..31
+  std::optional<uint8_t> reads_max;          // max_rd_atomic
+  std::optional<uint8_t> answers_max;        // max_dest_rd_atomic
 };
 
 // Told to the owner through EventSink.
@@ -54,8 +59,13 @@ enum class QueuePairEvent : uint8_t {
   kFatal,        // local catastrophe, such as a completion queue that overran
   kAccessError,  // the peer's request broke a rule and the queue pair is in error
   kRequestError,
-  kConnected,  // first packet received in RTR
+  kConnected,           // first packet received in RTR
+  kDrained,             // in SQD, and nothing is under way any more
+  kLastReceiveReached,  // in error with a shared receive queue: it takes no more from it
 };
+
+// The most READs and atomics that may wait for an answer, per direction.
+inline constexpr uint8_t kReadsMax = 128;
 
 class QueuePair {
  public:
@@ -103,7 +113,8 @@ class QueuePair {
   void resolve_next_hops(Services& services);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
-  void flush_receives(Services& services);
+  void flush_receives(Services& services, CompletionStatus first);
+  void note(QueuePairEvent event) { events_ |= 1u << static_cast<unsigned>(event); }
   void settle(Services& services, Nanoseconds now);
 
   QueuePairConfig config_;
@@ -116,12 +127,15 @@ class QueuePair {
   PathSet paths_;
   Requester requester_;
   Responder responder_;
+  ResponseQueue responses_;
+  ReadTable reads_;
   uint64_t seed_;
   Nanoseconds timeout_ = 0;
   uint8_t retry_linear_ = 7;
   uint8_t retry_exponential_ = 0;
   bool established_ = false;
-  Plane nak_plane_ = 0;  // where the last packet came from
+  bool drain_reported_ = false;
+  Plane last_plane_ = 0;  // where the last packet came from
 
   // The engine's links.
   QueuePair* next_active_ = nullptr;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Turns send requests into packets, keeps the window, learns from SACK, NACK, ACK and silence what arrived
-// and what was lost, repeats the lost, and completes requests in order.
+// Turns send requests (and the answers the responder owes) into packets, keeps the window, learns from SACK,
+// NACK, ACK and silence what arrived and what was lost, repeats the lost, and completes requests in order.
+// requester.cc sends, requester_feedback.cc hears, requester_timers.cc waits.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "libmrc/congestion/fixed_window.h"
 #include "libmrc/qp/context.h"
@@ -32,20 +34,36 @@ class Requester {
   void on_sack(Context& cx, const Packet& packet);
   void on_nack(Context& cx, const Packet& packet);
   void on_acknowledge(Context& cx, const Packet& packet);
+  // The answer to this READ or atomic is complete.
+  void on_answer(Context& cx, uint16_t msn);
   void on_timer(Context& cx);
 
   // Set when the connection cannot go on: the status of the oldest request that is not complete.
   std::optional<CompletionStatus> failure() const { return failure_; }
-  // Completes everything that is left: the oldest with `first` (if there is one), the rest as flushed.
+  // Set when the memory of an answer has gone: the PSN of the peer's request.
+  std::optional<Psn> response_fault() const { return response_fault_; }
+  // Completes everything that is left: the oldest with `first`, the rest as flushed.
   void flush(Context& cx, CompletionStatus first);
 
-  bool wants_to_send(const SendQueue& queue) const;
+  bool wants_to_send(const Context& cx) const;
+  // No request is under way (those not started do not count).
+  bool drained(const Context& cx) const { return !started_ && cx.send_queue.head() == cursor_; }
   Nanoseconds next_deadline() const;
 
   const SentPackets& sent() const { return sent_; }
   const RttEstimator& rtt() const { return rtt_; }
 
  private:
+  // One message of the outgoing stream: a request of ours, or an answer to one of the peer's.
+  struct Message {
+    bool is_response = false;
+    uint64_t index = 0;  // in the send queue or the response queue
+    Psn first_psn;
+    Psn last_psn;
+    uint32_t bytes = 0;  // of payload
+    uint16_t msn = 0;
+    uint16_t receive_msn = 0;
+  };
   struct Probe {
     PathId path = kNoPath;
     uint16_t id = 0;
@@ -54,29 +72,44 @@ class Requester {
   };
   static constexpr size_t kProbesMax = 256;  // power of two: remembered probes, by id
 
-  bool prepare_next_request(Context& cx);
-  bool send_new(Context& cx, PathId path, uint8_t* buffer);
-  bool can_follow(Context& cx) const;
-  bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
-  bool write_packet(Context& cx, const SendRequest& request, Psn psn, PathId path, bool again,
-                    bool ack_request, uint8_t* buffer);
-  bool gather(Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes, FrameWriter* frame);
-  CompletionStatus check(Context& cx, const SendRequest& request) const;
+  // Sending.
+  bool prepare_next_message(Context& cx);
+  bool start_response(Context& cx);
+  bool start_request(Context& cx);
+  bool may_start(const Context& cx, const SendRequest& request) const;
+  CompletionStatus check(const Context& cx, const SendRequest& request) const;
   void fail_locally(Context& cx, CompletionStatus status);
+  bool send_new(Context& cx, PathId path, uint8_t* buffer);
+  bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
+  bool can_follow(const Context& cx) const;
+  bool write_packet(Context& cx, const Message& message, Psn psn, PathId path, bool again, bool ack_request,
+                    uint8_t* buffer);
+  bool write_request(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
+                     PathId path, uint8_t* buffer);
+  bool write_response(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
+                      PathId path, uint8_t* buffer);
+  bool gather(Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes, FrameWriter* frame);
+  FrameWriter begin_frame(Context& cx, PathId path, bool again, size_t transport_bytes,
+                          uint8_t* buffer) const;
+  Message& message_at(uint64_t number) { return messages_[number & (messages_.size() - 1)]; }
 
+  // Hearing.
   bool credit(Context& cx, Psn psn);
   void credit_up_to(Context& cx, Psn psn);
   void learn_from_trigger(Context& cx, const Packet& packet);
   void find_losses(Context& cx, Psn base, uint64_t bitmap);
   void judge(Context& cx, Psn psn);
   void lose(Context& cx, Psn psn, uint64_t* cause);
-  void complete_up_to(Context& cx, Psn psn);
+  void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
+  void acknowledged(Context& cx, Psn psn);
+  void complete_ready(Context& cx);
   void complete(Context& cx, const SendRequest& request, CompletionStatus status);
-  void send_probe(Context& cx, PathId path);
-  void nudge(Context& cx);
   void heard(Nanoseconds now);
 
-  bool busy() const { return sent_.outstanding() > 0 || unacknowledged_ > 0; }
+  // Waiting.
+  void send_probe(Context& cx, PathId path);
+  void nudge(Context& cx);
+  bool busy() const { return sent_.outstanding() > 0 || unfinished_ > 0; }
   Nanoseconds silence_allowed() const;
   Nanoseconds reorder_window() const;
 
@@ -86,15 +119,19 @@ class Requester {
   RetryPolicy retry_;
   RttEstimator rtt_;
 
-  // Turning requests into packets.
-  uint64_t cursor_ = 0;          // send queue index of the request being sent
-  uint32_t offset_ = 0;          // bytes of it that have been sent
-  bool started_ = false;         // it has its PSNs
-  uint32_t unacknowledged_ = 0;  // requests of which something was sent, not complete
+  // Turning messages into packets.
+  std::vector<Message> messages_;  // ring, by message number; those not cumulatively acknowledged
+  uint64_t message_ = 0;           // number of the message being sent
+  uint64_t oldest_message_ = 0;    // the first of which a packet is outstanding
+  uint32_t offset_ = 0;            // bytes of it that have been sent
+  bool started_ = false;           // it has its PSNs
+  uint64_t cursor_ = 0;            // send queue index of the next request to start
+  uint64_t next_response_ = 0;     // response queue index of the next answer to start
+  uint32_t unfinished_ = 0;        // requests of which something was sent, not complete
   uint16_t msn_ = 0;
   uint16_t receive_msn_ = 0;
-  uint16_t immediates_ = 0;  // WriteImm requests in flight
-  uint64_t order_ = 0;       // transmissions so far
+  uint16_t consuming_ = 0;  // requests in flight that use up a receive request
+  uint64_t order_ = 0;      // transmissions so far
 
   // What is known of deliveries.
   Nanoseconds newest_delivery_ = 0;  // send time of the latest-sent packet known to have arrived
@@ -102,6 +139,11 @@ class Requester {
   bool sack_seen_ = false;
   uint32_t reorder_scale_ = 1;  // grows when a retransmission turns out to have been needless
   Nanoseconds last_needless_ = 0;
+  std::optional<Psn> acknowledged_;  // everything up to here is done at the peer
+
+  // Receiver not ready.
+  Nanoseconds not_ready_until_ = 0;
+  uint32_t not_ready_count_ = 0;
 
   // Timers.
   Nanoseconds timer_base_ = 0;   // the retransmission timer counts from here
@@ -114,6 +156,7 @@ class Requester {
 
   std::optional<CompletionStatus> local_error_;  // of the request at cursor_; reported in its turn
   std::optional<CompletionStatus> failure_;
+  std::optional<Psn> response_fault_;
 };
 
 }  // namespace mrc

@@ -5,6 +5,9 @@
 #include <bit>
 #include <cstring>
 
+#include "libmrc/qp/requester.h"
+#include "libmrc/qp/scatter.h"
+
 namespace mrc {
 
 namespace {
@@ -12,11 +15,14 @@ constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at leas
 constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
 }  // namespace
 
-void Responder::reset(const TransportConfig& config, Psn first) {
+void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers_max,
+                      uint32_t copied_segments) {
   *this = Responder{};
   config_ = &config;
   window_.reset(config.window_packets, first);
-  stash_.assign(std::bit_ceil<uint32_t>(config.immediates_max), Stash{});
+  slots_.reset(config.immediates_max, copied_segments);
+  ordered_.assign(answers_max, Ordered{});
+  answer_msn_.assign(config.window_packets, 0);
 }
 
 Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {
@@ -30,9 +36,9 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   return trigger;
 }
 
-// ------------------------------------------------------------------------------------------- requests
+// ------------------------------------------------------------------------------------------- arrivals
 
-void Responder::on_request(Context& cx, const Packet& packet, Plane plane) {
+void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester) {
   const Psn psn = packet.bth.psn;
   Counters& counters = cx.services.counters;
   const Trigger trigger = trigger_of(packet, plane);
@@ -58,7 +64,11 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane) {
   }
   if (fault_ && psn > fault_->psn) return;  // the connection ends before it
 
-  uint8_t passing = place(cx, packet);
+  uint8_t passing = ReceiveWindow::kNothing;
+  if (place(cx, packet, &passing) == Placed::kRefused) {
+    send_not_ready(cx, packet, plane);
+    return;
+  }
   if (packet.bth.ack_request) passing |= ReceiveWindow::kAckRequested;
   window_.record(psn, passing);
   received_bytes_ += packet.payload.size();
@@ -72,34 +82,58 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane) {
     sack_urgent_ = sack_urgent_ || urgent;
   }
   anything_received_ = true;
-  advance(cx);
+  advance(cx, requester);
   // MRC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester learns which path
   // it was.
   if (trigger.mark != PathMark::kNone) send_sack(cx, cx.paths.control_path(plane), trigger, std::nullopt);
 }
 
-// Checks the request and writes its payload where it belongs. Returns what it does when its turn comes.
-uint8_t Responder::place(Context& cx, const Packet& packet) {
+// MRC 7: only the headers came through. If the data are here already, say so; else ask for them at once.
+void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
+  ++cx.services.counters.trimmed_received;
+  switch (window_.classify(packet.bth.psn)) {
+    case ReceiveWindow::Arrival::kOutOfWindow:
+      return;
+    case ReceiveWindow::Arrival::kNew:
+      send_nack(
+          cx, packet, plane,
+          packet.dscp == config_->dscp_trimmed_last_hop ? NackReason::kTrimmedLastHop : NackReason::kTrimmed);
+      return;
+    default:
+      trigger_ = trigger_of(packet, plane);
+      sack_due_ = sack_urgent_ = true;
+  }
+}
+
+Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* passing) {
   const Opcode opcode = packet.bth.opcode;
+  if (is_message_end(opcode)) *passing |= ReceiveWindow::kEndsMessage;
+  if (is_write(opcode)) return place_write(cx, packet, passing);
+  if (is_send(opcode)) return place_send(cx, packet, passing);
+  if (is_read_response(opcode) || opcode == Opcode::kAtomicAcknowledge)
+    return place_answer(cx, packet, passing);
+  return hold_ordered(cx, packet, passing);
+}
+
+// ------------------------------------------------------------------------------------------------ WRITE
+
+Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint8_t* passing) {
   uint8_t* to = nullptr;
   if (!memory_allows(cx, packet, &to)) {
-    fault(packet.bth.psn, Aeth::kNakRemoteAccess);
-    return ReceiveWindow::kFaulty;
+    fault(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+    return Placed::kRecorded;
   }
-  uint8_t passing = is_message_end(opcode) ? ReceiveWindow::kEndsMessage : ReceiveWindow::kNothing;
-  if (has_immediate(opcode)) {
-    // MRC 2: more immediates in flight than agreed, or one that repeats another's number.
-    if (!stash(packet)) {
-      fault(packet.bth.psn, Aeth::kNakInvalidRequest);
-      return ReceiveWindow::kFaulty;
-    }
-    passing |= ReceiveWindow::kImmediate;
+  if (has_immediate(packet.bth.opcode)) {
+    if (bind_receive(cx, packet, passing) == Placed::kRefused) return Placed::kRefused;
+    if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
+    end_receive(packet, false);
+    *passing |= ReceiveWindow::kConsumesReceive;
   }
   if (!packet.payload.empty()) {
     std::memcpy(to, packet.payload.data(), packet.payload.size());
     cx.services.counters.payload_bytes_placed += packet.payload.size();
   }
-  return passing;
+  return Placed::kRecorded;
 }
 
 // MRC 2: bounds are checked per packet. A packet also shows as much of its message as it can: the start of a
@@ -124,139 +158,211 @@ bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) c
   return true;
 }
 
-bool Responder::stash(const Packet& packet) {
-  const auto ahead = static_cast<uint16_t>(packet.meth.receive_msn - next_receive_msn_);
-  if (ahead >= config_->immediates_max) return false;
-  Stash& entry = stash_[packet.meth.receive_msn & (stash_.size() - 1)];
-  if (entry.used) return false;
-  entry = {true, false, packet.bth.psn, packet.immediate, packet.reth.message_bytes};
-  return true;
+// ------------------------------------------------------------------------------------- SEND and receives
+
+// Gives the message of this packet its receive request.
+Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uint8_t* passing) {
+  switch (slots_.bind(cx, packet.meth.receive_msn)) {
+    case ReceiveSlots::Bind::kBound:
+      // A second end for the same number cannot be right.
+      if (is_message_end(packet.bth.opcode) && slots_.at(packet.meth.receive_msn).ended)
+        fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+      return Placed::kRecorded;
+    case ReceiveSlots::Bind::kNotReady:
+      if (cx.connection.extension == PeerExtension::kSupported) return Placed::kRefused;
+      // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
+      fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
+      return Placed::kRecorded;
+    case ReceiveSlots::Bind::kOutOfRange:
+      break;
+  }
+  // MRC 2: more in flight than agreed.
+  fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+  return Placed::kRecorded;
 }
 
-void Responder::fault(Psn psn, uint8_t syndrome) {
-  if (!fault_ || psn < fault_->psn) fault_ = Fault{psn, syndrome};
+Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8_t* passing) {
+  if (bind_receive(cx, packet, passing) == Placed::kRefused) return Placed::kRefused;
+  if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
+  ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
+  if (packet.reth.address + packet.payload.size() > packet.reth.message_bytes) {
+    fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    return Placed::kRecorded;
+  }
+  if (total_bytes(slot.segments) < packet.reth.message_bytes) slot.too_long = true;
+  const bool fits = !slot.too_long && scatter(cx.services.memory, cx.connection.domain, slot.segments,
+                                              packet.reth.address, packet.payload);
+  if (!fits) {
+    fault(packet.bth.psn, slot.too_long ? Aeth::kNakInvalidRequest : Aeth::kNakRemoteOperation, true,
+          passing);
+    return Placed::kRecorded;
+  }
+  cx.services.counters.payload_bytes_placed += packet.payload.size();
+  if (is_message_end(packet.bth.opcode)) {
+    end_receive(packet, true);
+    *passing |= ReceiveWindow::kConsumesReceive;
+  }
+  return Placed::kRecorded;
+}
+
+void Responder::end_receive(const Packet& packet, bool is_send) {
+  ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
+  slot.ended = true;
+  slot.is_send = is_send;
+  slot.last_psn = packet.bth.psn;
+  slot.bytes = packet.reth.message_bytes;
+  slot.solicited = packet.bth.solicited;
+  slot.has_immediate = has_immediate(packet.bth.opcode);
+  slot.invalidates = has_invalidate(packet.bth.opcode);
+  slot.immediate = slot.invalidates ? static_cast<uint32_t>(packet.invalidate_key) : packet.immediate;
+}
+
+void Responder::deliver_receive(Context& cx, Psn psn) {
+  ReceiveSlots::Slot& slot = slots_.front();
+  if (!slot.bound || !slot.ended || slot.last_psn != psn) {
+    nak_ = Fault{psn, Aeth::kNakInvalidRequest, false};
+    return;
+  }
+  if (slot.invalidates && !cx.services.memory.invalidate(MemoryKey{slot.immediate}, cx.connection.domain)) {
+    nak_ = Fault{psn, Aeth::kNakRemoteAccess, false};
+    return;
+  }
+  Completion completion;
+  completion.work_id = slot.work_id;
+  completion.byte_count = slot.bytes;
+  completion.immediate = slot.immediate;
+  completion.has_immediate = slot.has_immediate;
+  completion.invalidated = slot.invalidates;
+  completion.solicited = slot.solicited;
+  completion.qpn = cx.connection.local_qpn;
+  completion.kind = slot.is_send ? CompletionKind::kReceive : CompletionKind::kReceiveRdmaImmediate;
+  slots_.pop(cx);
+  if (!cx.services.completions.push(cx.receive_completions, completion))
+    nak_ = Fault{psn, Aeth::kNakRemoteOperation, false};
+}
+
+// --------------------------------------------------------------------------------------- READ and atomics
+
+// READs and atomics look at memory, so they wait until everything before them has arrived.
+Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
+  const bool reads = packet.bth.opcode == Opcode::kReadRequest;
+  const uint8_t right = reads ? kRemoteRead : kRemoteAtomic;
+  const auto free =
+      std::find_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return !entry.used; });
+  if (free == ordered_.end()) {
+    fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);  // more than agreed on
+    return Placed::kRecorded;
+  }
+  if ((cx.connection.remote_access & right) == 0) {
+    fault(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+    return Placed::kRecorded;
+  }
+  *free = {true, packet.bth.psn, packet.bth.opcode, packet.meth.msn, packet.reth, packet.atomic};
+  *passing |= ReceiveWindow::kOrdered;
+  return Placed::kRecorded;
+}
+
+void Responder::carry_out(Context& cx, Psn psn) {
+  const auto entry = std::find_if(ordered_.begin(), ordered_.end(),
+                                  [psn](const Ordered& each) { return each.used && each.psn == psn; });
+  const Ordered ordered = *entry;
+  entry->used = false;
+  if (cx.responses.full()) {
+    nak_ = Fault{psn, Aeth::kNakInvalidRequest, false};
+    return;
+  }
+  if (ordered.opcode != Opcode::kReadRequest) {
+    carry_out_atomic(cx, ordered);
+    return;
+  }
+  const Reth& reth = ordered.reth;
+  if (reth.message_bytes > 0 && cx.services.memory.translate(reth.key, cx.connection.domain, reth.address,
+                                                             reth.message_bytes, kRemoteRead) == nullptr) {
+    nak_ = Fault{psn, Aeth::kNakRemoteAccess, false};
+    return;
+  }
+  ++cx.services.counters.reads_served;
+  cx.responses.push({false, ordered.msn, reth.message_bytes, reth.address, reth.key, 0, psn});
+}
+
+void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
+  const AtomicEth& atomic = ordered.atomic;
+  if ((atomic.address & 7) != 0) {
+    nak_ = Fault{ordered.psn, Aeth::kNakInvalidRequest, false};
+    return;
+  }
+  uint8_t* at = cx.services.memory.translate(atomic.key, cx.connection.domain, atomic.address,
+                                             sizeof(uint64_t), kRemoteAtomic);
+  if (at == nullptr || (reinterpret_cast<uintptr_t>(at) & 7) != 0) {
+    nak_ = Fault{ordered.psn, Aeth::kNakRemoteAccess, false};
+    return;
+  }
+  auto* word = reinterpret_cast<uint64_t*>(at);
+  uint64_t before;
+  if (ordered.opcode == Opcode::kFetchAdd) {
+    before = __atomic_fetch_add(word, atomic.swap_or_add, __ATOMIC_SEQ_CST);
+  } else {
+    before = atomic.compare;
+    __atomic_compare_exchange_n(word, &before, atomic.swap_or_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  }
+  ++cx.services.counters.atomics_served;
+  cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
+}
+
+// Data that answer a READ or atomic of ours.
+Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uint8_t* passing) {
+  const auto index = cx.reads.find(packet.meth.msn);
+  if (!index) {
+    fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    return Placed::kRecorded;
+  }
+  const SendRequest& request = cx.send_queue.at(*index);
+  const std::span<const Segment> segments{request.segments(), request.segment_count};
+  bool fits;
+  if (packet.bth.opcode == Opcode::kAtomicAcknowledge) {
+    uint8_t result[sizeof(uint64_t)];
+    std::memcpy(result, &packet.atomic_ack.original, sizeof result);
+    fits = request.operation != Operation::kRead &&
+           scatter(cx.services.memory, cx.connection.domain, segments, 0, result);
+  } else {
+    fits = request.operation == Operation::kRead && packet.reth.message_bytes == request.bytes &&
+           packet.reth.address + packet.payload.size() <= request.bytes &&
+           scatter(cx.services.memory, cx.connection.domain, segments, packet.reth.address, packet.payload);
+    if (fits) cx.services.counters.payload_bytes_placed += packet.payload.size();
+  }
+  if (!fits) {
+    fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
+    return Placed::kRecorded;
+  }
+  if (is_message_end(packet.bth.opcode)) *passing |= ReceiveWindow::kEndsAnswer;
+  answer_msn_[packet.bth.psn.value() & (answer_msn_.size() - 1)] = packet.meth.msn;
+  return Placed::kRecorded;
 }
 
 // ------------------------------------------------------------------------------------------- in order
 
-void Responder::advance(Context& cx) {
+void Responder::fault(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing) {
+  if (!fault_ || psn < fault_->psn) fault_ = Fault{psn, syndrome, in_receive};
+  *passing |= ReceiveWindow::kFaulty;
+}
+
+void Responder::advance(Context& cx, Requester& requester) {
   while (!nak_) {
     const uint8_t passing = window_.pass();
     if (passing == ReceiveWindow::kNothing) return;
+    const Psn psn = window_.cumulative();
     if ((passing & ReceiveWindow::kFaulty) != 0) {
       nak_ = fault_;
       return;
     }
-    if ((passing & ReceiveWindow::kImmediate) != 0) {
-      deliver_immediate(cx, window_.cumulative());
-      if (nak_) return;
-    }
+    if ((passing & ReceiveWindow::kConsumesReceive) != 0) deliver_receive(cx, psn);
+    if ((passing & ReceiveWindow::kOrdered) != 0) carry_out(cx, psn);
+    if (nak_) return;
+    if ((passing & ReceiveWindow::kEndsAnswer) != 0)
+      requester.on_answer(cx, answer_msn_[psn.value() & (answer_msn_.size() - 1)]);
     if ((passing & ReceiveWindow::kEndsMessage) != 0) ++msn_;
     if ((passing & ReceiveWindow::kAckRequested) != 0) ack_due_ = true;
   }
-}
-
-void Responder::deliver_immediate(Context& cx, Psn psn) {
-  Stash& entry = stash_[next_receive_msn_ & (stash_.size() - 1)];
-  ReceiveQueue& queue = cx.receive_queue;
-  if (!entry.used || entry.psn != psn) {
-    nak_ = Fault{psn, Aeth::kNakInvalidRequest};
-    return;
-  }
-  if (queue.empty()) {
-    // MRC 2: there is no "receiver not ready"; an immediate without a receive request ends the connection.
-    nak_ = Fault{psn, Aeth::kNakRemoteOperation};
-    return;
-  }
-  Completion completion;
-  completion.work_id = queue.at(queue.head()).work_id;
-  completion.byte_count = entry.bytes;
-  completion.immediate = entry.immediate;
-  completion.has_immediate = true;
-  completion.solicited = entry.solicited;
-  completion.qpn = cx.connection.local_qpn;
-  completion.kind = CompletionKind::kReceiveRdmaImmediate;
-  queue.release(queue.head() + 1);
-  entry.used = false;
-  ++next_receive_msn_;
-  if (!cx.services.completions.push(cx.receive_completions, completion))
-    nak_ = Fault{psn, Aeth::kNakRemoteOperation};
-}
-
-// ------------------------------------------------------------------------------------------- answers
-
-void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
-  ++cx.services.counters.probes_received;
-  Trigger trigger = trigger_of(packet, plane);
-  trigger.timestamp = packet.peth.time.timestamp;
-  send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, plane)), trigger, packet.peth.probe_id);
-}
-
-void Responder::send_control_packets(Context& cx, PathId behind) {
-  const PathId path =
-      behind != kNoPath ? behind : cx.paths.control_path(usable_plane(cx.connection, trigger_.plane));
-  if (sack_due_) send_sack(cx, path, trigger_, std::nullopt);
-  if (ack_due_) send_acknowledge(cx, path);
-}
-
-void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe) {
-  Bth bth;
-  bth.opcode = Opcode::kSack;
-  bth.destination = cx.connection.remote_qpn;
-  bth.retransmission = trigger.retransmission;
-  bth.psn = window_.cumulative();
-  Sack sack;
-  sack.mark = trigger.mark;
-  sack.answers_probe = probe.has_value();
-  sack.trigger = probe ? *probe : static_cast<uint16_t>(trigger.psn - window_.cumulative());
-  sack.entropy = trigger.entropy;
-  sack.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
-  sack.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
-  sack.cumulative_psn = window_.cumulative();
-  // A probe asks what is missing: report from the first gap on.
-  const ReceiveWindow::Report report = probe ? window_.report_from(window_.expected()) : window_.report();
-  sack.bitmap_offset = report.offset;
-  sack.bitmap = report.bitmap;
-  sack.timestamp = trigger.timestamp;
-  sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
-  sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;
-  if (!send_control(cx, path, config_->dscp_control, bth, sack)) return;
-  ++cx.services.counters.sacks_sent;
-  sack_due_ = sack_urgent_ = false;
-  unsacked_bytes_ = 0;
-}
-
-void Responder::send_acknowledge(Context& cx, PathId path) {
-  Bth bth;
-  bth.opcode = Opcode::kAcknowledge;
-  bth.destination = cx.connection.remote_qpn;
-  bth.psn = nak_ ? nak_->psn : window_.cumulative();
-  Aeth aeth;
-  aeth.syndrome = nak_ ? nak_->syndrome : Aeth::kAck;
-  aeth.msn = msn_ & 0xFFFFFF;
-  if (!send_control(cx, path, config_->dscp_control, bth, aeth)) return;
-  ++(nak_ ? cx.services.counters.naks_sent : cx.services.counters.acks_sent);
-  ack_due_ = false;
-}
-
-void Responder::repeat_nak(Context& cx, Plane plane) {
-  if (nak_) send_acknowledge(cx, cx.paths.control_path(usable_plane(cx.connection, plane)));
-}
-
-void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason) {
-  Bth bth;
-  bth.opcode = Opcode::kNack;
-  bth.destination = cx.connection.remote_qpn;
-  bth.psn = packet.bth.psn;
-  Neth neth;
-  neth.reason = reason;
-  neth.entropy = packet.entropy;
-  neth.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
-  neth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
-  neth.psn = packet.bth.psn;
-  neth.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
-  const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
-  if (send_control(cx, path, config_->dscp_control, bth, neth)) ++cx.services.counters.nacks_sent;
 }
 
 }  // namespace mrc

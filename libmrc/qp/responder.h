@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Places arriving packets in memory in whatever order they come, delivers immediates in order, and answers:
-// SACKs for what arrived, transport acknowledgements for what is done.
+// Places arriving packets in memory in whatever order they come, does in order what needs order (immediates,
+// SENDs, READs, atomics), and answers: SACKs for what arrived, transport acknowledgements for what is done.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,28 @@
 #include <vector>
 
 #include "libmrc/qp/context.h"
+#include "libmrc/qp/receive_slots.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
 
+class Requester;
+
 class Responder {
  public:
-  void reset(const TransportConfig& config, Psn first);
+  // `copied_segments`: of the shared receive queue, 0 if there is none.
+  void reset(const TransportConfig& config, Psn first, uint32_t answers_max, uint32_t copied_segments);
 
-  void on_request(Context& cx, const Packet& packet, Plane plane);
+  void on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester);
+  void on_trimmed(Context& cx, const Packet& packet, Plane plane);
   void on_probe(Context& cx, const Packet& packet, Plane plane);
   // A request for a queue pair that has ended with a NAK: the requester may not have heard it.
   void repeat_nak(Context& cx, Plane plane);
+  // Ends the connection because of a request that has had its turn already.
+  void fault_now(Psn psn, uint8_t syndrome) {
+    if (!nak_) nak_ = Fault{psn, syndrome, false};
+  }
 
   // Whether an answer waits to be sent, and sending it. Answers that only an AckReq asked for are not urgent:
   // they may wait for one burst, so that they ride behind the data the application sends in return (`behind`:
@@ -31,21 +40,26 @@ class Responder {
 
   // Set once a request broke a rule and its turn came: the queue pair must enter the error state.
   bool faulted() const { return nak_.has_value(); }
+  // Whether the fault used up a receive request, which then completes with a length or protection error.
+  bool fault_in_receive() const { return nak_ && nak_->in_receive; }
 
+  ReceiveSlots& slots() { return slots_; }
   const ReceiveWindow& window() const { return window_; }
 
  private:
-  // An immediate that has arrived before its turn.
-  struct Stash {
-    bool used = false;
-    bool solicited = false;
-    Psn psn;
-    uint32_t immediate = 0;
-    uint32_t bytes = 0;
-  };
   struct Fault {
     Psn psn;
     uint8_t syndrome;
+    bool in_receive;
+  };
+  // A READ or atomic that waits for its turn.
+  struct Ordered {
+    bool used = false;
+    Psn psn;
+    Opcode opcode{};
+    uint16_t msn = 0;
+    Reth reth;
+    AtomicEth atomic;
   };
   // The packet that asked for the next SACK.
   struct Trigger {
@@ -56,15 +70,27 @@ class Responder {
     PathMark mark = PathMark::kNone;
     uint16_t timestamp = 0;
   };
+  // What became of a new packet: nothing is recorded of one that is refused for now.
+  enum class Placed : uint8_t { kRecorded, kRefused };
 
-  uint8_t place(Context& cx, const Packet& packet);
+  Placed place(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_write(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_answer(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
+  void end_receive(const Packet& packet, bool is_send);
   bool memory_allows(Context& cx, const Packet& packet, uint8_t** to) const;
-  bool stash(const Packet& packet);
-  void fault(Psn psn, uint8_t syndrome);
-  void advance(Context& cx);
-  void deliver_immediate(Context& cx, Psn psn);
+  void fault(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
+
+  void advance(Context& cx, Requester& requester);
+  void deliver_receive(Context& cx, Psn psn);
+  void carry_out(Context& cx, Psn psn);
+  void carry_out_atomic(Context& cx, const Ordered& ordered);
+
   void send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe);
   void send_acknowledge(Context& cx, PathId path);
+  void send_not_ready(Context& cx, const Packet& packet, Plane plane);
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
   Trigger trigger_of(const Packet& packet, Plane plane) const;
 
@@ -80,10 +106,11 @@ class Responder {
   Trigger trigger_;
   Nanoseconds last_window_nack_ = 0;
 
-  uint16_t next_receive_msn_ = 0;
-  std::vector<Stash> stash_;    // by RQMSN; power of two
-  std::optional<Fault> fault_;  // the lowest faulty packet that has arrived
-  std::optional<Fault> nak_;    // it has had its turn
+  ReceiveSlots slots_;
+  std::vector<Ordered> ordered_;
+  std::vector<uint16_t> answer_msn_;  // by PSN: the request that a packet in the window answers
+  std::optional<Fault> fault_;        // the lowest faulty packet that has arrived
+  std::optional<Fault> nak_;          // it has had its turn
 };
 
 }  // namespace mrc

@@ -21,11 +21,16 @@ struct TransportConfig {
   uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
   uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
   Nanoseconds reorder_window_min = 20 * kMicrosecond;
+  Nanoseconds silence_min = 100 * kMicrosecond;  // MRC 3.3 (d): before a probe asks for a sign of life
   Nanoseconds probe_interval = kMillisecond;
   Nanoseconds probe_interval_max = kSecond;
   bool coarse_timestamps = true;  // 1.024 us ticks: round trips of host software may pass 4 ms
   uint8_t dscp_data = 0;          // MRC 7 [P]: NO_TRIM
+  uint8_t dscp_retransmission = 0;
   uint8_t dscp_control = 46;
+  uint8_t dscp_trimmed = 12;
+  uint8_t dscp_trimmed_last_hop = 16;
+  bool strict = false;  // MRC 1.0 only: no SEND, READ, atomics; an immediate without a receive is an error
 };
 
 // Collects which completion queues were pushed to, so that the owner is told once per burst.

@@ -23,6 +23,21 @@ enum class Operation : uint8_t {
   kFetchAdd,
 };
 
+// Operations whose completion waits for an answer with data.
+constexpr bool awaits_answer(Operation operation) {
+  return operation == Operation::kRead || operation == Operation::kCompareSwap ||
+         operation == Operation::kFetchAdd;
+}
+// Operations that use up a receive request of the peer's.
+constexpr bool consumes_receive(Operation operation) {
+  return operation == Operation::kWriteImm || operation == Operation::kSend ||
+         operation == Operation::kSendImm || operation == Operation::kSendInvalidate;
+}
+// Operations that MRC 1.0 has; the others are this project's extension.
+constexpr bool is_strict_mrc(Operation operation) {
+  return operation == Operation::kWrite || operation == Operation::kWriteImm;
+}
+
 enum RequestFlag : uint8_t {
   kSignaled = 1 << 0,
   kSolicited = 1 << 1,
@@ -55,6 +70,7 @@ struct SendRequest {
   Psn last_psn;
   uint16_t msn;
   uint16_t receive_msn;
+  bool answered;  // READ and atomics: the response is complete
 
   Segment* segments() { return reinterpret_cast<Segment*>(this + 1); }
   const Segment* segments() const { return reinterpret_cast<const Segment*>(this + 1); }

@@ -19,7 +19,9 @@ class ReceiveWindow {
     kReceived = 1 << 0,
     kEndsMessage = 1 << 1,
     kAckRequested = 1 << 2,
-    kImmediate = 1 << 3,
+    kConsumesReceive = 1 << 3,  // ends a SEND or WriteImm
+    kOrdered = 1 << 5,          // a READ or atomic that is carried out now
+    kEndsAnswer = 1 << 6,       // ends the answer to a READ or atomic of ours
     kFaulty = 1 << 4,  // passed its checks on the wire but not those of the memory: the connection ends here
   };
 

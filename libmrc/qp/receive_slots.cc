@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/qp/receive_slots.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace mrc {
+
+void ReceiveSlots::reset(uint32_t slots_max, uint32_t copied_segments) {
+  slots_.assign(std::bit_ceil(slots_max), Slot{});
+  for (Slot& slot : slots_) slot.copied.resize(copied_segments);
+  slots_max_ = slots_max;
+  next_ = 0;
+}
+
+ReceiveSlots::Bind ReceiveSlots::bind(Context& cx, uint16_t receive_msn) {
+  const auto ahead = static_cast<uint16_t>(receive_msn - next_);
+  if (ahead >= slots_max_) return Bind::kOutOfRange;
+  Slot& slot = at(receive_msn);
+  if (slot.bound) return Bind::kBound;
+  if (cx.shared_receives != nullptr) {
+    // Whoever comes first takes the next request; it is copied, because its place in the shared queue is free
+    // at once.
+    const ReceiveRequest* request = cx.shared_receives->take();
+    if (request == nullptr) return Bind::kNotReady;
+    std::copy_n(request->segments(), request->segment_count, slot.copied.begin());
+    slot.work_id = request->work_id;
+    slot.segments = {slot.copied.data(), request->segment_count};
+  } else {
+    // Requests of a queue of its own are used strictly in order.
+    const uint64_t index = cx.receive_queue.head() + ahead;
+    if (index >= cx.receive_queue.tail()) return Bind::kNotReady;
+    const ReceiveRequest& request = cx.receive_queue.at(index);
+    slot.work_id = request.work_id;
+    slot.segments = {request.segments(), request.segment_count};
+  }
+  slot.bound = true;
+  slot.ended = slot.too_long = false;
+  return Bind::kBound;
+}
+
+void ReceiveSlots::pop(Context& cx) {
+  front().bound = front().ended = false;
+  if (cx.shared_receives == nullptr) cx.receive_queue.release(cx.receive_queue.head() + 1);
+  ++next_;
+}
+
+}  // namespace mrc

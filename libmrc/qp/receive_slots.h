@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Messages under way that use up a receive request (SEND, WriteImm), by their RQMSN: which receive request
+// each has, and what its last packet said. Packets of several such messages arrive interleaved; completions
+// are in order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "libmrc/qp/context.h"
+#include "libmrc/wire/packet.h"
+
+namespace mrc {
+
+class ReceiveSlots {
+ public:
+  struct Slot {
+    bool bound = false;    // it has a receive request
+    bool ended = false;    // its last packet has arrived
+    bool is_send = false;  // else WriteImm
+    bool has_immediate = false;
+    bool invalidates = false;
+    bool solicited = false;
+    bool too_long = false;  // does not fit into the receive request
+    Psn last_psn;
+    uint32_t immediate = 0;
+    uint32_t bytes = 0;
+    uint64_t work_id = 0;
+    std::span<const Segment> segments;
+    std::vector<Segment> copied;  // only with a shared receive queue
+    bool from_shared() const { return !copied.empty(); }
+  };
+  enum class Bind : uint8_t { kBound, kNotReady, kOutOfRange };
+
+  void reset(uint32_t slots_max, uint32_t copied_segments);
+
+  uint16_t next() const { return next_; }
+  // Gives the message its receive request, if it has none yet.
+  Bind bind(Context& cx, uint16_t receive_msn);
+  Slot& at(uint16_t receive_msn) { return slots_[receive_msn & (slots_.size() - 1)]; }
+  // The slot of the message whose turn it is.
+  Slot& front() { return at(next_); }
+  // That message is done: its receive request is used up.
+  void pop(Context& cx);
+  // Receive requests taken from a shared queue that no message has finished, to be flushed with an error.
+  template <typename Each>
+  void drain(Each&& each) {
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      Slot& slot = at(static_cast<uint16_t>(next_ + i));
+      if (slot.bound && slot.from_shared()) each(slot);
+      slot.bound = slot.ended = false;
+    }
+  }
+
+ private:
+  std::vector<Slot> slots_;
+  uint32_t slots_max_ = 0;
+  uint16_t next_ = 0;
+};
+
+}  // namespace mrc

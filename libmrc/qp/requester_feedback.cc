@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the requester learns from the peer's answers.
+#include <algorithm>
+
+#include "libmrc/qp/requester.h"
+#include "libmrc/qp/rnr_timer.h"
+
+namespace mrc {
+
+namespace {
+constexpr uint32_t kReorderScaleMax = 64;
+constexpr Nanoseconds kReorderScaleDecay = 10 * kMillisecond;
+constexpr uint8_t kRnrForEver = 7;
+
+CompletionKind completion_kind(Operation operation) {
+  switch (operation) {
+    case Operation::kWrite:
+    case Operation::kWriteImm:
+      return CompletionKind::kRdmaWrite;
+    case Operation::kRead:
+      return CompletionKind::kRdmaRead;
+    case Operation::kCompareSwap:
+      return CompletionKind::kCompareSwap;
+    case Operation::kFetchAdd:
+      return CompletionKind::kFetchAdd;
+    default:
+      return CompletionKind::kSend;
+  }
+}
+}  // namespace
+
+void Requester::heard(Nanoseconds now) {
+  quiet_since_ = now;
+  silences_ = 0;
+  if (sent_.outstanding() == 0) {
+    // All that is missing is a completion, and the peer is alive.
+    timer_base_ = now;
+    retry_.progress();
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- SACK
+
+// Notes that a packet arrived. Only a packet that was sent once tells by which path it came.
+bool Requester::credit(Context& cx, Psn psn) {
+  if (!sent_.deliver(psn)) return false;
+  const SentPacket& packet = sent_.at(psn);
+  if (packet.transmissions == 1) {
+    cx.paths.delivered(packet.path, packet.order);
+    newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
+  }
+  return true;
+}
+
+void Requester::credit_up_to(Context& cx, Psn psn) {
+  if (psn < sent_.oldest()) return;
+  for (Psn at = sent_.oldest(); at <= psn; ++at) credit(cx, at);
+  sent_.advance(psn);
+  // Answers that have arrived as a whole need not be kept.
+  uint64_t answered = cx.responses.head();
+  const uint64_t outstanding = sent_.outstanding() > 0 ? sent_.at(sent_.oldest()).request : message_;
+  for (uint64_t number = oldest_message_; number != outstanding; ++number)
+    if (message_at(number).is_response) answered = message_at(number).index + 1;
+  oldest_message_ = outstanding;
+  cx.responses.release(answered);
+  retry_.progress();
+  not_ready_count_ = 0;
+  timer_base_ = cx.now;
+}
+
+void Requester::on_sack(Context& cx, const Packet& packet) {
+  const Sack& sack = packet.sack;
+  const Psn base = sack.cumulative_psn + sack.bitmap_offset;
+  if (sack.cumulative_psn >= sent_.next()) {
+    ++cx.services.counters.drops_bad_control;
+    return;
+  }
+  ++cx.services.counters.sacks_received;
+  heard(cx.now);
+  // SACKs are sprayed too and overtake each other: only the newest may speak of what is missing.
+  const uint32_t age = (received_units_ - sack.received_units) & 0xFFFFFF;
+  const bool fresh = !sack_seen_ || age == 0 || age > 0x800000;
+  if (fresh) received_units_ = sack.received_units;
+  sack_seen_ = true;
+
+  learn_from_trigger(cx, packet);
+  credit_up_to(cx, sack.cumulative_psn);
+  for (uint64_t bits = sack.bitmap; bits != 0; bits &= bits - 1) {
+    const Psn psn = base + __builtin_ctzll(bits);
+    if (sent_.contains(psn)) credit(cx, psn);
+  }
+  // An acknowledgement that has overtaken this SACK knows more than it does.
+  if (fresh && sack.cumulative_psn + 1 == sent_.oldest()) find_losses(cx, base, sack.bitmap);
+  next_path_probe_ = cx.paths.next_probe();
+}
+
+// The packet that made the responder send this SACK: its path works, and its round trip can be measured.
+void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
+  const Sack& sack = packet.sack;
+  PathId path = kNoPath;
+  if (sack.answers_probe) {
+    Probe& probe = probes_[sack.trigger % kProbesMax];
+    if (probe.path == kNoPath || probe.id != sack.trigger) return;
+    ++cx.services.counters.probes_answered;
+    path = probe.path;
+    cx.paths.delivered(path, probe.order);
+    newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
+    rtt_.sample(cx.now - probe.sent_at);
+    probe.path = kNoPath;
+    if (sack.mark == PathMark::kNone && cx.paths.probe_answered(path, cx.now))
+      ++cx.services.counters.paths_restored;
+  } else {
+    const Psn psn = sack.cumulative_psn + static_cast<int16_t>(sack.trigger);
+    if (!sent_.contains(psn)) return;
+    const SentPacket& sent = sent_.at(psn);
+    if (cx.paths.at(sent.path).entropy != sack.entropy) return;
+    const bool again = packet.bth.retransmission;
+    if (again && sent.state == PacketState::kDelivered) {
+      // The first copy had arrived after all: wait longer before the next time.
+      reorder_scale_ = std::min(2 * reorder_scale_, kReorderScaleMax);
+      last_needless_ = cx.now;
+    }
+    if (sent.transmissions == (again ? 2 : 1)) {
+      path = sent.path;
+      cx.paths.delivered(path, sent.order);
+      newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
+      rtt_.sample(cx.now - sent.sent_at);
+    }
+  }
+  if (path == kNoPath) return;
+  if (sack.mark == PathMark::kSkipOnce) cx.paths.skip_once(path);
+  if (sack.mark == PathMark::kAlwaysSkip && cx.paths.demote(path, cx.now))
+    ++cx.services.counters.paths_demoted;
+}
+
+// MRC 3.2: a zero inside the bitmap, and the PSN behind the cumulative one, are the only evidence of loss.
+void Requester::find_losses(Context& cx, Psn base, uint64_t bitmap) {
+  if (sent_.in_flight() == 0) return;
+  if (base > sent_.oldest() && sent_.outstanding() > 0) judge(cx, sent_.oldest());
+  for (uint64_t missing = ~bitmap; missing != 0; missing &= missing - 1) {
+    const Psn psn = base + __builtin_ctzll(missing);
+    if (psn >= sent_.next()) break;
+    if (sent_.contains(psn)) judge(cx, psn);
+  }
+}
+
+void Requester::judge(Context& cx, Psn psn) {
+  const SentPacket& packet = sent_.at(psn);
+  if (packet.state != PacketState::kInFlight) return;
+  // MRC 3.3 (a): a path is a FIFO; what was sent later on it has arrived.
+  if (packet.order < cx.paths.at(packet.path).delivered_order) {
+    lose(cx, psn, &cx.services.counters.retransmits_same_path);
+  } else if (newest_delivery_ > packet.sent_at + reorder_window()) {
+    // MRC 3.3 (b): overtaken by too much.
+    lose(cx, psn, &cx.services.counters.retransmits_reordering);
+  }
+}
+
+void Requester::lose(Context& cx, Psn psn, uint64_t* cause) {
+  if (!sent_.lose(psn)) return;
+  ++*cause;
+  if (cx.now - last_needless_ > kReorderScaleDecay && reorder_scale_ > 1) {
+    reorder_scale_ /= 2;
+    last_needless_ = cx.now;
+  }
+  if (cx.paths.demote(sent_.at(psn).path, cx.now)) ++cx.services.counters.paths_demoted;
+}
+
+Nanoseconds Requester::reorder_window() const {
+  // MRC 3.3 (b) [P]
+  return std::max(config_->reorder_window_min, rtt_.smoothed() / 4) * reorder_scale_;
+}
+
+// ------------------------------------------------------------------------------------------------- NACK
+
+void Requester::on_nack(Context& cx, const Packet& packet) {
+  const Neth& neth = packet.neth;
+  ++cx.services.counters.nacks_received;
+  heard(cx.now);
+  if (neth.reason == NackReason::kUnexpectedEvent) {
+    failure_ = CompletionStatus::kRemoteOperationError;
+    return;
+  }
+  if (!sent_.contains(neth.psn) || !sent_.lose(neth.psn)) return;
+  // MRC 1.5: repeat at once; only a trim in the core says something about the path.
+  ++cx.services.counters.retransmits_nack;
+  const PathId path = sent_.at(neth.psn).path;
+  if (neth.reason == NackReason::kTrimmed) cx.paths.skip_once(path);
+  const bool trimmed = neth.reason == NackReason::kTrimmed || neth.reason == NackReason::kTrimmedLastHop;
+  if (!trimmed && !retry_.charge()) {
+    ++cx.services.counters.retry_exceeded;
+    failure_ = CompletionStatus::kRetryExceeded;
+  }
+}
+
+// -------------------------------------------------------------------------------------------------- ACK
+
+void Requester::on_acknowledge(Context& cx, const Packet& packet) {
+  const Psn psn = packet.bth.psn;
+  if (psn >= sent_.next() || sent_.next() - psn > (1 << 22)) {
+    ++cx.services.counters.drops_bad_control;  // it speaks of what was never sent
+    return;
+  }
+  heard(cx.now);
+  if (!packet.aeth.is_nak() && !packet.aeth.is_rnr_nak()) {
+    ++cx.services.counters.acks_received;
+    credit_up_to(cx, psn);
+    acknowledged(cx, psn);
+    return;
+  }
+  ++cx.services.counters.naks_received;
+  // A NAK acknowledges what was before it.
+  credit_up_to(cx, psn - 1);
+  acknowledged(cx, psn - 1);
+  if (packet.aeth.is_rnr_nak()) {
+    on_receiver_not_ready(cx, psn, packet.aeth.syndrome & 0x1F);
+    return;
+  }
+  const uint64_t head = cx.send_queue.head();
+  if (unfinished_ == 0 || psn < cx.send_queue.at(head).first_psn) return;  // an old one
+  switch (packet.aeth.syndrome) {
+    case Aeth::kNakRemoteAccess:
+      failure_ = CompletionStatus::kRemoteAccessError;
+      break;
+    case Aeth::kNakInvalidRequest:
+      failure_ = CompletionStatus::kRemoteInvalidRequest;
+      break;
+    default:
+      failure_ = CompletionStatus::kRemoteOperationError;
+      break;
+  }
+}
+
+// The peer had no receive request: nothing from this packet on was kept. It says nothing about the paths.
+void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
+  if (!sent_.contains(psn) || sent_.at(psn).state == PacketState::kDelivered || cx.now < not_ready_until_)
+    return;
+  ++cx.services.counters.not_ready_received;
+  if (cx.connection.rnr_retry != kRnrForEver && not_ready_count_ >= cx.connection.rnr_retry) {
+    failure_ = CompletionStatus::kRnrRetryExceeded;
+    return;
+  }
+  ++not_ready_count_;
+  for (Psn at = psn; at < sent_.next(); ++at)
+    if (sent_.lose(at)) ++cx.services.counters.retransmits_not_ready;
+  not_ready_until_ = cx.now + rnr_delay(timer);
+  timer_base_ = quiet_since_ = not_ready_until_;
+}
+
+void Requester::acknowledged(Context& cx, Psn psn) {
+  if (!acknowledged_ || psn > *acknowledged_) acknowledged_ = psn;
+  complete_ready(cx);
+}
+
+void Requester::on_answer(Context& cx, uint16_t msn) {
+  const auto index = cx.reads.find(msn);
+  if (!index) return;
+  SendRequest& request = cx.send_queue.at(*index);
+  request.answered = true;
+  cx.reads.remove(msn);
+  heard(cx.now);
+  // It was carried out in its turn: everything up to it has arrived and is done.
+  credit_up_to(cx, request.last_psn);
+  acknowledged(cx, request.last_psn);
+}
+
+// --------------------------------------------------------------------------------------------- completing
+
+// MRC 2: completions fire on the transport acknowledgement, in order; READ and atomics on their answer.
+void Requester::complete_ready(Context& cx) {
+  uint64_t head = cx.send_queue.head();
+  while (head != cursor_) {
+    const SendRequest& request = cx.send_queue.at(head);
+    const bool ready = awaits_answer(request.operation) ? request.answered
+                                                        : acknowledged_ && request.last_psn <= *acknowledged_;
+    if (!ready) break;
+    if (consumes_receive(request.operation)) --consuming_;
+    --unfinished_;
+    ++cx.services.counters.messages_completed;
+    complete(cx, request, CompletionStatus::kSuccess);
+    cx.send_queue.release(++head);
+  }
+  if (local_error_ && head == cursor_) failure_ = local_error_;
+}
+
+void Requester::complete(Context& cx, const SendRequest& request, CompletionStatus status) {
+  const bool signaled = cx.signal_all || (request.flags & kSignaled) != 0;
+  if (!signaled && status == CompletionStatus::kSuccess) return;
+  Completion completion;
+  completion.work_id = request.work_id;
+  completion.byte_count = request.bytes;
+  completion.qpn = cx.connection.local_qpn;
+  completion.status = status;
+  completion.kind = completion_kind(request.operation);
+  if (!cx.services.completions.push(cx.send_completions, completion))
+    failure_ = CompletionStatus::kGeneralError;
+}
+
+void Requester::flush(Context& cx, CompletionStatus first) {
+  uint64_t head = cx.send_queue.head();
+  const uint64_t tail = cx.send_queue.tail();
+  for (CompletionStatus status = first; head != tail; status = CompletionStatus::kFlushed) {
+    complete(cx, cx.send_queue.at(head), status);
+    cx.send_queue.release(++head);
+  }
+  cursor_ = head;
+  started_ = false;
+  unfinished_ = 0;
+  consuming_ = 0;
+  local_error_.reset();
+  const Psn next = sent_.next();
+  sent_.reset(config_->window_packets, next);
+  next_response_ = cx.responses.tail();
+  cx.responses.release(next_response_);
+  oldest_message_ = message_;
+}
+
+}  // namespace mrc

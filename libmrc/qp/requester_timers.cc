@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the requester does when nothing is heard.
+#include <algorithm>
+
+#include "libmrc/qp/requester.h"
+
+namespace mrc {
+
+namespace {
+constexpr Nanoseconds kSilenceUnknownRtt = kMillisecond;
+constexpr size_t kPathProbesPerCall = 16;
+}  // namespace
+
+Nanoseconds Requester::silence_allowed() const {
+  // MRC 3.3 (d): a round trip and the queueing it may meet; longer every time nothing comes back.
+  const Nanoseconds once = rtt_.known()
+                               ? std::max(config_->silence_min, 2 * rtt_.smoothed() + 4 * rtt_.variation())
+                               : kSilenceUnknownRtt;
+  return std::min(once << std::min(silences_, 16u), config_->probe_interval_max);
+}
+
+Nanoseconds Requester::next_deadline() const {
+  Nanoseconds deadline = next_path_probe_;
+  if (failure_ || !busy()) return deadline;
+  deadline = std::min(deadline, quiet_since_ + silence_allowed());
+  if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
+    deadline = std::min(deadline, timer_base_ + timeout);
+  return std::max(deadline, std::min(not_ready_until_, deadline + kSecond));
+}
+
+void Requester::on_timer(Context& cx) {
+  if (failure_) return;
+  const Nanoseconds timeout = retry_.timeout();
+  if (busy() && timeout != 0 && cx.now >= timer_base_ + timeout) {
+    // MRC 3.3 (e): the backstop.
+    if (!retry_.charge()) {
+      ++cx.services.counters.retry_exceeded;
+      failure_ = CompletionStatus::kRetryExceeded;
+      return;
+    }
+    for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn)
+      if (sent_.at(psn).sent_at + timeout <= cx.now) lose(cx, psn, &cx.services.counters.retransmits_timeout);
+    if (sent_.outstanding() == 0) nudge(cx);
+    timer_base_ = cx.now;
+  }
+  if (busy() && cx.now >= quiet_since_ + silence_allowed()) {
+    ++silences_;
+    quiet_since_ = cx.now;
+    if (sent_.outstanding() == 0) {
+      nudge(cx);
+    } else if (sent_.in_flight() > 0) {
+      const PathId path = cx.paths.select(cx.connection.resolved);
+      if (path != kNoPath) send_probe(cx, path);
+    }
+  }
+  for (size_t i = 0; i < kPathProbesPerCall; ++i) {
+    const PathId path = cx.paths.take_due_probe(cx.now);
+    if (path == kNoPath) break;
+    send_probe(cx, path);
+  }
+  next_path_probe_ = cx.paths.next_probe();
+}
+
+// MRC 1.6: asks the responder for a SACK by this path, without using a PSN.
+void Requester::send_probe(Context& cx, PathId path) {
+  if ((cx.connection.resolved >> cx.paths.at(path).plane & 1) == 0) return;
+  Bth bth;
+  bth.opcode = Opcode::kProbe;
+  bth.destination = cx.connection.remote_qpn;
+  Peth peth;
+  peth.probe_id = next_probe_id_++;
+  peth.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
+  peth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
+  peth.time = {to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
+  if (!send_control(cx, path, config_->dscp_data, bth, peth)) return;
+  probes_[peth.probe_id % kProbesMax] = {path, peth.probe_id, ++order_, cx.now};
+  ++cx.services.counters.probes_sent;
+}
+
+// Everything arrived but a completion is missing: a duplicate of the last packet brings the acknowledgement
+// again.
+void Requester::nudge(Context& cx) {
+  if (unfinished_ == 0) return;
+  const PathId path = cx.paths.select(cx.connection.resolved);
+  if (path == kNoPath) return;
+  uint8_t* buffer = cx.services.transmitter.begin(cx.paths.at(path).plane);
+  if (buffer == nullptr) return;
+  // The newest message of which something was sent; an answer whose data may be gone is not repeated.
+  const Message& message = message_at(started_ && offset_ > 0 ? message_ : message_ - 1);
+  if (message.is_response) {
+    send_probe(cx, path);
+    return;
+  }
+  if (write_packet(cx, message, sent_.next() - 1, path, true, true, buffer))
+    ++cx.services.counters.retransmits_ack_lost;
+}
+
+}  // namespace mrc

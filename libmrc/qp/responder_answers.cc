@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the responder sends back: SACK, transport ACK and NAK, NACK.
+#include <algorithm>
+
+#include "libmrc/qp/responder.h"
+
+namespace mrc {
+
+void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
+  ++cx.services.counters.probes_received;
+  Trigger trigger = trigger_of(packet, plane);
+  trigger.timestamp = packet.peth.time.timestamp;
+  trigger_.plane = plane;
+  send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, plane)), trigger, packet.peth.probe_id);
+  ack_due_ = anything_received_;  // a requester that only misses the ACK asks like this, too
+}
+
+void Responder::send_control_packets(Context& cx, PathId behind) {
+  const PathId path =
+      behind != kNoPath ? behind : cx.paths.control_path(usable_plane(cx.connection, trigger_.plane));
+  if (sack_due_) send_sack(cx, path, trigger_, std::nullopt);
+  if (ack_due_) send_acknowledge(cx, path);
+}
+
+void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe) {
+  Bth bth;
+  bth.opcode = Opcode::kSack;
+  bth.destination = cx.connection.remote_qpn;
+  bth.retransmission = trigger.retransmission;
+  bth.psn = window_.cumulative();
+  Sack sack;
+  sack.mark = trigger.mark;
+  sack.answers_probe = probe.has_value();
+  sack.trigger = probe ? *probe : static_cast<uint16_t>(trigger.psn - window_.cumulative());
+  sack.entropy = trigger.entropy;
+  sack.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
+  sack.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
+  sack.cumulative_psn = window_.cumulative();
+  // A probe asks what is missing: report from the first gap on.
+  const ReceiveWindow::Report report = probe ? window_.report_from(window_.expected()) : window_.report();
+  sack.bitmap_offset = report.offset;
+  sack.bitmap = report.bitmap;
+  sack.timestamp = trigger.timestamp;
+  sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
+  sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;
+  if (!send_control(cx, path, config_->dscp_control, bth, sack)) return;
+  ++cx.services.counters.sacks_sent;
+  sack_due_ = sack_urgent_ = false;
+  unsacked_bytes_ = 0;
+}
+
+void Responder::send_acknowledge(Context& cx, PathId path) {
+  Bth bth;
+  bth.opcode = Opcode::kAcknowledge;
+  bth.destination = cx.connection.remote_qpn;
+  bth.psn = nak_ ? nak_->psn : window_.cumulative();
+  Aeth aeth;
+  aeth.syndrome = nak_ ? nak_->syndrome : Aeth::kAck;
+  aeth.msn = msn_ & 0xFFFFFF;
+  if (!send_control(cx, path, config_->dscp_control, bth, aeth)) return;
+  ++(nak_ ? cx.services.counters.naks_sent : cx.services.counters.acks_sent);
+  ack_due_ = false;
+}
+
+void Responder::repeat_nak(Context& cx, Plane plane) {
+  if (nak_) send_acknowledge(cx, cx.paths.control_path(usable_plane(cx.connection, plane)));
+}
+
+// No receive request for this message: the requester shall come again after the delay of our RNR timer. It is
+// told for the packet whose turn it is; those behind it are dropped without a word and found missing later.
+void Responder::send_not_ready(Context& cx, const Packet& packet, Plane plane) {
+  const Psn psn = packet.bth.psn;
+  if (psn != window_.expected()) return;
+  Bth bth;
+  bth.opcode = Opcode::kAcknowledge;
+  bth.destination = cx.connection.remote_qpn;
+  bth.psn = psn;
+  Aeth aeth;
+  aeth.syndrome = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
+  aeth.msn = msn_ & 0xFFFFFF;
+  const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
+  if (send_control(cx, path, config_->dscp_control, bth, aeth)) ++cx.services.counters.not_ready_sent;
+}
+
+void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason) {
+  Bth bth;
+  bth.opcode = Opcode::kNack;
+  bth.destination = cx.connection.remote_qpn;
+  bth.psn = packet.bth.psn;
+  Neth neth;
+  neth.reason = reason;
+  neth.entropy = packet.entropy;
+  neth.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
+  neth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
+  neth.psn = packet.bth.psn;
+  neth.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
+  const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
+  if (send_control(cx, path, config_->dscp_control, bth, neth)) ++cx.services.counters.nacks_sent;
+}
+
+}  // namespace mrc

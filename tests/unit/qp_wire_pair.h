@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Two engines joined by pipes that lose and reorder, in virtual time: the smallest world in which operations
+// can be tried one by one. The big one is tests/sim.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "libmrc/engine/engine.h"
+#include "libmrc/wire/frame.h"
+
+namespace mrc::test {
+
+class PipePort : public Port {
+ public:
+  using Frame = std::vector<uint8_t>;
+  MacAddress address() const override { return {}; }
+  bool link_up() const override { return true; }
+  bool resolve(const IpAddress&, Qpn, MacAddress*) override { return true; }
+  size_t receive(std::span<RxFrame> frames) override {
+    size_t count = 0;
+    while (count < frames.size() && !arrived.empty() && arrived.begin()->first <= now) {
+      lent_.push_back(std::move(arrived.begin()->second));
+      arrived.erase(arrived.begin());
+      frames[count++] = {lent_.back().data(), static_cast<uint32_t>(lent_.back().size()), nullptr};
+    }
+    return count;
+  }
+  void release(std::span<const RxFrame>) override { lent_.clear(); }
+  size_t transmit_room(const MacAddress&) override { return kBurst; }
+  size_t acquire(std::span<TxFrame> frames) override {
+    for (TxFrame& frame : frames) frame = {new uint8_t[kFrameBytesMax], 0, nullptr};
+    return frames.size();
+  }
+  void transmit(std::span<const TxFrame> frames) override {
+    for (const TxFrame& frame : frames) {
+      const Frame copy(frame.data, frame.data + frame.length);
+      if (!drop || !drop(copy)) peer->arrived.emplace(now + delay(), copy);
+    }
+    discard(frames);
+  }
+  void discard(std::span<const TxFrame> frames) override {
+    for (const TxFrame& frame : frames) delete[] frame.data;
+  }
+
+  PipePort* peer = nullptr;
+  std::multimap<Nanoseconds, Frame> arrived;
+  std::function<bool(const Frame&)> drop;
+  std::function<Nanoseconds()> delay = [] { return 5 * kMicrosecond; };
+  Nanoseconds now = 0;
+
+ private:
+  std::deque<Frame> lent_;
+};
+
+struct Seen : EventSink {
+  void completions(CompletionQueue&) override {}
+  void completion_queue_overrun(CompletionQueue&) override { ++overruns; }
+  void queue_pair_event(QueuePair&, QueuePairEvent event) override { ++events[event]; }
+  void shared_receive_limit(SharedReceiveQueue&) override { ++limits; }
+  std::map<QueuePairEvent, int> events;
+  int overruns = 0;
+  int limits = 0;
+};
+
+// One end: an engine, a queue pair and its queues.
+struct End {
+  std::vector<std::unique_ptr<PipePort>> ports;
+  Seen seen;
+  std::unique_ptr<Engine> engine;
+  CompletionQueue sends{4096};
+  CompletionQueue receives{4096};
+  QueuePair* qp = nullptr;
+};
+
+struct PairOptions {
+  uint32_t planes = 2;
+  uint32_t mtu = 1024;
+  double loss = 0;
+  bool jitter = false;
+  uint64_t seed = 1;
+  bool strict = false;
+  uint8_t rnr_retry = 7;
+  uint8_t reads_max = 16;
+  uint8_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+  uint32_t shared_entries = 0;  // of a shared receive queue at end b
+  uint32_t receive_entries = 64;
+};
+
+class WirePair {
+ public:
+  explicit WirePair(const PairOptions& options = {}) : random_(options.seed) {
+    End* ends[2] = {&a, &b};
+    for (End* end : ends) {
+      EngineConfig config;
+      config.seed = random_();
+      config.qpn_count = 16;
+      config.transport.paths_per_plane = 4;
+      config.transport.strict = options.strict;
+      std::vector<Port*> ports;
+      for (uint32_t i = 0; i < options.planes; ++i) {
+        end->ports.push_back(std::make_unique<PipePort>());
+        ports.push_back(end->ports.back().get());
+        PipePort& port = *end->ports.back();
+        if (options.loss > 0)
+          port.drop = [this, loss = options.loss](const PipePort::Frame&) { return unit() < loss; };
+        if (options.jitter)
+          port.delay = [this] { return 2 * kMicrosecond + random_() % (50 * kMicrosecond); };
+      }
+      end->engine = std::make_unique<Engine>(config, ports, &end->seen);
+    }
+    for (uint32_t i = 0; i < options.planes; ++i) {
+      a.ports[i]->peer = b.ports[i].get();
+      b.ports[i]->peer = a.ports[i].get();
+    }
+    if (options.shared_entries > 0)
+      shared = std::make_unique<SharedReceiveQueue>(options.shared_entries, 4, kDomain);
+    for (End* end : ends) {
+      QueuePairConfig config;
+      config.domain = kDomain;
+      config.send_completions = &end->sends;
+      config.receive_completions = &end->receives;
+      config.send_entries = 64;
+      config.receive_entries = end == &b && shared ? 0 : options.receive_entries;
+      config.send_segments_max = config.receive_segments_max = 4;
+      config.inline_bytes_max = 256;
+      if (end == &b) config.shared_receives = shared.get();
+      end->qp = end->engine->create(config);
+    }
+    connect(a, b, options);
+    connect(b, a, options);
+  }
+
+  static constexpr ProtectionDomain kDomain{1};
+
+  // Runs both engines until `done` or the time is over.
+  template <typename Done>
+  bool run(Done&& done, Nanoseconds limit = 10 * kSecond) {
+    const Nanoseconds end = now_ + limit;
+    while (!done()) {
+      if (now_ >= end) return false;
+      step();
+    }
+    return true;
+  }
+  void run_for(Nanoseconds time) {
+    run([] { return false; }, time);
+  }
+
+  SendRequest* post(End& end, Operation operation, uint64_t id, std::vector<Segment> segments) {
+    SendRequest* request = end.qp->send_queue().reserve();
+    if (request == nullptr) return nullptr;
+    *request = {};
+    request->work_id = id;
+    request->operation = operation;
+    request->flags = kSignaled;
+    request->segment_count = static_cast<uint8_t>(segments.size());
+    for (size_t i = 0; i < segments.size(); ++i) {
+      request->segments()[i] = segments[i];
+      request->bytes += segments[i].bytes;
+    }
+    return request;
+  }
+  void ring(End& end) {
+    end.qp->send_queue().publish(1);
+    end.engine->ring_doorbell(*end.qp);
+  }
+  void post_receive(End& end, uint64_t id, std::vector<Segment> segments) {
+    ReceiveQueue& queue = end.qp->config().shared_receives ? shared->queue() : end.qp->receive_queue();
+    ReceiveRequest* request = queue.reserve();
+    request->work_id = id;
+    request->segment_count = static_cast<uint32_t>(segments.size());
+    for (size_t i = 0; i < segments.size(); ++i) request->segments()[i] = segments[i];
+    queue.publish(1);
+    end.engine->ring_doorbell(*end.qp);
+  }
+  Segment segment(End& end, void* data, uint32_t bytes, uint8_t access) {
+    const auto address = reinterpret_cast<uint64_t>(data);
+    return {address, bytes, end.engine->memory().add(kDomain, data, bytes, address, access)};
+  }
+  static std::vector<Completion> poll(CompletionQueue& queue) {
+    std::vector<Completion> all;
+    Completion one[1];
+    while (queue.poll(one) > 0) all.push_back(one[0]);
+    return all;
+  }
+
+  End a;
+  End b;
+  std::unique_ptr<SharedReceiveQueue> shared;
+
+ private:
+  double unit() { return static_cast<double>(random_() >> 11) * 0x1.0p-53; }
+
+  void connect(End& self, End& peer, const PairOptions& options) {
+    const bool first = &self == &a;
+    QueuePairAttributes init;
+    init.state = QueuePairState::kInit;
+    init.remote_access = options.access;
+    self.engine->modify(*self.qp, init, 0);
+    QueuePairAttributes receive;
+    receive.state = QueuePairState::kReadyToReceive;
+    receive.source = IpAddress::v4(10, 0, 0, first ? 1 : 2);
+    receive.destination = IpAddress::v4(10, 0, 0, first ? 2 : 1);
+    receive.destination_qpn = peer.qp->qpn();
+    receive.mtu = options.mtu;
+    receive.receive_psn = Psn(first ? 0xFFFFF8 : 5);
+    receive.answers_max = options.reads_max;
+    receive.rnr_timer = 1;
+    self.engine->modify(*self.qp, receive, 0);
+    QueuePairAttributes send;
+    send.state = QueuePairState::kReadyToSend;
+    send.send_psn = Psn(first ? 5 : 0xFFFFF8);
+    send.timeout = 10 * kMillisecond;
+    send.reads_max = options.reads_max;
+    send.rnr_retry = options.rnr_retry;
+    self.engine->modify(*self.qp, send, 0);
+  }
+
+  void step() {
+    now_ += kMicrosecond;
+    for (End* end : {&a, &b}) {
+      for (auto& port : end->ports) port->now = now_;
+      end->engine->progress(now_);
+    }
+  }
+
+  std::mt19937_64 random_;
+  Nanoseconds now_ = 0;
+};
+
+}  // namespace mrc::test
