@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// mrc_bench: how much of what the bare ports can do is left when verbs and the transport stand on top of
+// them. Both are measured in the same run, in turn, because machines have slow minutes; medians and ratios
+// count.
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "mrc_bench_bare.h"
+#include "mrc_bench_perftest.h"
+
+namespace mrc::bench {
+namespace {
+
+struct Options {
+  bool json = false;
+  bool bare_only = false;
+  double seconds = 2;
+  int rounds = 5;
+};
+
+struct Row {
+  const char* name;
+  const char* unit;
+  const char* what;  // for the table
+  std::function<double()> ours;
+  std::function<double()> reference;
+  std::vector<double> ours_seen;
+  std::vector<double> reference_seen;
+};
+
+double median(std::vector<double> values) {
+  std::erase(values, 0.0);  // failed runs
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+std::string own_path() {
+  char path[PATH_MAX];
+  const ssize_t bytes = readlink("/proc/self/exe", path, sizeof path);
+  return bytes > 0 ? std::string(path, static_cast<size_t>(bytes)) : "mrc_bench";
+}
+
+int first_cpu() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  sched_getaffinity(0, sizeof set, &set);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) return cpu;
+  return 0;
+}
+
+std::string count_for(double seconds, double per_second) {
+  return std::to_string(std::max(1000L, static_cast<long>(seconds * per_second)));
+}
+
+std::vector<Row> make_rows(const Options& options) {
+  constexpr size_t kBandwidthAverage = 3;
+  constexpr size_t kTypicalLatency = 4;
+  const std::string program = own_path();
+  const std::string mrcrun = program.substr(0, program.rfind('/') + 1) + "mrcrun";
+  const int cpu = first_cpu();
+  const double limit = options.seconds * 10 + 15;
+  const PerftestRun write_bw{mrcrun,
+                             {"ib_write_bw", "--report_gbits", "-n", count_for(options.seconds, 40'000)},
+                             kBandwidthAverage,
+                             "65536",
+                             -1,
+                             limit};
+  PerftestRun write_lat{
+      mrcrun, {"ib_write_lat", "-n", count_for(options.seconds, 150'000)}, kTypicalLatency, "8", -1, limit};
+  PerftestRun write_lat_one = write_lat;
+  write_lat_one.cpu = cpu;
+  // perftest, too, writes the same 64 KiB again and again.
+  const BareRun stream{program, options.seconds, 64 << 10, -1};
+  const BareRun cold_stream{program, options.seconds, 64 << 20, -1};
+  const BareRun ping{program, options.seconds, 0, -1};
+  const BareRun ping_one{program, options.seconds, 0, cpu};
+  std::vector<Row> rows = {
+      {"write_bw_64k",
+       "Gb/s",
+       "ib_write_bw -s 65536, against a copied stream of 4 KiB frames",
+       [=] { return run_perftest(write_bw); },
+       [=] { return bare_gigabits(stream); },
+       {},
+       {}},
+      {"write_lat_8",
+       "us",
+       "ib_write_lat -s 8, against half a round trip of a 64 B frame",
+       [=] { return run_perftest(write_lat); },
+       [=] { return bare_half_round_trip_us(ping); },
+       {},
+       {}},
+      {"write_lat_8_one_cpu",
+       "us",
+       "the same with both processes on one CPU",
+       [=] { return run_perftest(write_lat_one); },
+       [=] { return bare_half_round_trip_us(ping_one); },
+       {},
+       {}},
+  };
+  if (options.bare_only)
+    rows.push_back({"bare_bw_64m",
+                    "Gb/s",
+                    "a copied stream out of and into 64 MiB",
+                    {},
+                    [=] { return bare_gigabits(cold_stream); },
+                    {},
+                    {}});
+  return rows;
+}
+
+void measure(const Options& options, std::vector<Row>* rows) {
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Row& row : *rows) {
+      row.reference_seen.push_back(row.reference());
+      if (!options.bare_only) row.ours_seen.push_back(row.ours());
+      if (!options.json) std::fputc('.', stderr);
+    }
+  }
+  if (!options.json) std::fputc('\n', stderr);
+}
+
+// Numbers that were not measured are null.
+std::string number(double value, const char* missing) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", value);
+  return value > 0 ? text : missing;
+}
+
+double ratio(const Row& row) {
+  const double reference = median(row.reference_seen);
+  return reference > 0 ? median(row.ours_seen) / reference : 0;
+}
+
+void print_json(const std::vector<Row>& rows) {
+  std::printf("{\"rows\":[");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    std::printf("%s{\"name\":\"%s\",\"unit\":\"%s\",\"ours\":%s,\"reference\":%s,\"ratio\":%s}",
+                i > 0 ? "," : "", row.name, row.unit, number(median(row.ours_seen), "null").c_str(),
+                number(median(row.reference_seen), "null").c_str(), number(ratio(row), "null").c_str());
+  }
+  std::printf("]}\n");
+}
+
+void print_table(const Options& options, const std::vector<Row>& rows) {
+  std::printf("median of %d rounds, in turn\n\n%-20s %5s %10s %10s %7s   %s\n", options.rounds, "", "",
+              "ours", "bare port", "ratio", "what");
+  for (const Row& row : rows)
+    std::printf("%-20s %5s %10s %10s %7s   %s\n", row.name, row.unit,
+                number(median(row.ours_seen), "-").c_str(), number(median(row.reference_seen), "-").c_str(),
+                number(ratio(row), "-").c_str(), row.what);
+}
+
+int usage() {
+  std::fputs(
+      "usage: mrc_bench [--quick] [--bare] [--json] [--seconds N]\n"
+      "  --quick      shorter: three rounds, less than 40 s in all\n"
+      "  --bare       only the bare ports, without verbs and perftest\n"
+      "  --json       the result as JSON\n"
+      "  --seconds N  of measuring, for each number\n",
+      stderr);
+  return 2;
+}
+
+}  // namespace
+}  // namespace mrc::bench
+
+int main(int count, char** words) {
+  using namespace mrc::bench;
+  if (is_bare_role(count, words)) return run_bare_role(count, words);
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string word = words[i];
+    if (word == "--quick") {
+      options.seconds = 0.5;
+      options.rounds = 3;
+    } else if (word == "--bare") {
+      options.bare_only = true;
+    } else if (word == "--json") {
+      options.json = true;
+    } else if (word == "--seconds" && i + 1 < count && std::atof(words[i + 1]) > 0) {
+      options.seconds = std::atof(words[++i]);
+    } else {
+      return usage();
+    }
+  }
+  std::vector<Row> rows = make_rows(options);
+  measure(options, &rows);
+  if (options.json)
+    print_json(rows);
+  else
+    print_table(options, rows);
+  for (const Row& row : rows)
+    if (median(row.reference_seen) == 0 || (!options.bare_only && median(row.ours_seen) == 0)) return 1;
+  return 0;
+}
