@@ -2,9 +2,18 @@
 // One path as a profile or a template names it: what an EV profile produces and a path set takes.
 #pragma once
 
+#include <cstdint>
+
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
+
+// The EV as packets carry it: 4 bits of plane and 10 of uplink within the dynamic port range (MRC 1.7 [P]),
+// so that it travels over IPv4 too.
+inline constexpr uint32_t kUplinksMax = 1024;
+constexpr Entropy make_entropy(Plane plane, uint32_t uplink) {
+  return Entropy{0xC000u | static_cast<uint32_t>(plane & 0xF) << 10 | (uplink & (kUplinksMax - 1))};
+}
 
 struct EvEntry {
   Entropy entropy{};

@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The paths of one queue pair: which entropy values on which planes, the health of each, and whose turn it
 // is.
+//
+// Every plane has the same number of slots in the rotation. A slot holds a path; a path that is lost gives
+// its slot to a backup of its own plane, never of another (MRC 4.5), and waits for probes to bring it back.
+//
+// One loss is enough to take a path out, as MRC 4.5 asks, but only where it says something about the path.
+// Each path carries the weight of evidence (a cumulative sum of log-likelihoods) for "worse than the rest": a
+// loss adds log2(bad / usual), a delivery takes a little away, and 2^10 : 1 takes the path out. `usual` is
+// the loss rate of all paths, so on a clean network the first loss does it, and with 1 % everywhere it takes
+// three in close order. A loss counts as usual only if the path is known to have carried something later; a
+// path or a plane that swallows everything thus never makes the others look normal.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,9 +34,13 @@ inline constexpr PathId kNoPath{0xFFFF};
 // A set of planes, one bit each.
 using PlaneMask = uint32_t;
 
+// MRC 4.7: what a controller is told about. The values are OCP's.
+inline constexpr uint8_t kPathEventGood = 1 << 0;
+inline constexpr uint8_t kPathEventAssumedBad = 1 << 1;
+
 struct PathSetConfig {
   uint32_t planes = 1;
-  uint32_t paths_per_plane = 32;
+  uint32_t paths_per_plane = 32;   // in use
   uint32_t backups_per_plane = 0;  // MRC 4.5: more paths, that take the place of bad ones of their plane
   uint32_t min_active = 1;         // MRC 4.2, ev_min_active
   Nanoseconds probe_interval = kMillisecond;
@@ -32,10 +48,6 @@ struct PathSetConfig {
   uint8_t event_mask = 0;    // kPathEvent*
   uint32_t events_max = 64;  // room of the event queue
 };
-
-// MRC 4.7: what a controller is told about. The values are OCP's.
-inline constexpr uint8_t kPathEventGood = 1 << 0;
-inline constexpr uint8_t kPathEventAssumedBad = 1 << 1;
 
 struct PathEvent {
   PathId path = kNoPath;
@@ -50,16 +62,29 @@ struct Path {
   uint8_t probe_successes = 0;
   uint8_t probe_successes_needed = kProbeSuccesses;
   uint64_t delivered_order = 0;  // newest transmission known to have arrived by this path
+  uint16_t suspicion = 0;        // evidence that it is worse than the rest, in 1/16 bits
+  uint16_t slot = kNoSlot;       // its place in the rotation; kNoSlot: a backup
+  uint16_t clean_deliveries = 0;
+  uint8_t turns_missed = 0;
+  bool reluctant : 1 = false;    // in use only because of ev_min_active: few turns
+  bool unexplained : 1 = false;  // lost something, nothing later arrived: gray or dead?
+  bool has_outer : 1 = false;    // SRv6: outer_destination replaces the connection's
+  uint64_t lost_order = 0;       // newest transmission that was lost
+  Nanoseconds good_since = 0;    // losses of what was sent before it are old news
   Nanoseconds demoted_at = 0;
   Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
   Nanoseconds probe_backoff = 0;
-  bool has_outer = false;  // SRv6: outer_destination replaces the connection's
   IpAddress outer_destination;
   uint16_t profile_index = 0;  // of the entry it was made from
 
+  bool in_use() const { return slot != kNoSlot && (state == PathState::kGood || state == PathState::kSkip); }
+
+  static constexpr uint16_t kNoSlot = 0xFFFF;
   // MRC 4.5 [P]: so many answers in a row bring a path back; twice as many after every relapse.
   static constexpr uint8_t kProbeSuccesses = 3;
   static constexpr uint8_t kProbeSuccessesMax = 64;
+  // So many deliveries make one relapse forgotten.
+  static constexpr uint16_t kForgetDeliveries = 4096;
 };
 
 class PathSet {
@@ -68,90 +93,175 @@ class PathSet {
   // Equal shares per plane, in a shuffled order that differs from set to set.
   void reset(const PathSetConfig& config, uint64_t seed);
   // The same with the paths of a profile or a template. Of each plane `paths_per_plane` drawn at random are
-  // in use (all planes as many as the poorest has), the others wait as backups.
+  // in use (all planes as many as the poorest has), the others wait as backups. Entries of planes that there
+  // are not are left out.
   void reset(const PathSetConfig& config, std::span<const EvEntry> entries, uint64_t seed);
 
-  size_t size() const { return paths_.size(); }
+  size_t size() const { return paths_.size(); }  // backups too
+  // Paths in use whose ports are up at both ends.
   size_t active() const { return active_; }
   const Path& at(PathId id) const { return paths_[static_cast<uint16_t>(id)]; }
   // Planes that have at least one path in use.
   PlaneMask active_planes() const { return active_planes_; }
+  // MRC 4.2: losses never leave fewer paths in use; ev_min_active, in proportion to the ports that are up.
+  size_t floor() const;
 
   // MRC 4.3: the next path of the rotation that is good and whose plane is in `usable`. A path in SKIP misses
   // one turn; at most one is forgiven per packet. kNoPath: no plane of `usable` has a path in use.
   PathId select(PlaneMask usable);
-  // Any path of this plane, good ones first; for control packets, which follow the plane they answer on.
+  // MRC 4.5, reverse set: a path of this plane for control packets, which follow the plane they answer on.
+  // One that was seen to work not long ago, else any good one, else any.
   PathId control_path(Plane plane);
   PathId find(Entropy entropy, Plane plane) const;
 
   // A packet sent as number `order` arrived by this path.
   void delivered(PathId id, uint64_t order) {
     Path& path = paths_[static_cast<uint16_t>(id)];
-    if (order > path.delivered_order) path.delivered_order = order;
+    if (order <= path.delivered_order) return;
+    path.delivered_order = order;
+    loss_rate_ -= loss_rate_ >> kLossRateShift;
+    if ((++path.clean_deliveries & (Path::kForgetDeliveries - 1)) == 0 || path.suspicion != 0 ||
+        path.reluctant || path.unexplained)
+      clear(path, order);
+    news(path, id, order);
   }
-  // MRC 4.2: the responder saw a congestion mark, or a switch trimmed the packet.
-  void skip_once(PathId id);
-  // Every SACK that names its path: was it marked? Calls skip_once, unless most marks are of the last hop
-  // (MRC 5.4).
-  void marked(PathId id, bool ce);
-  // MRC 5.4: more than ~80 % of the recent SACKs are marked, so marks say nothing about single paths.
-  bool marks_are_common() const;
-
-  // MRC 4.5: packet number `order` was lost by this path without notice. Takes the path out of use, unless
-  // losses are so common everywhere that this one says nothing. True if it went out.
-  bool lost(PathId id, uint64_t order, Nanoseconds now);
+  // MRC 4.5: packet number `order`, sent by this path at `sent_at`, was lost without notice. Takes the path
+  // out of use, unless losses are so common that this one says nothing. True if it went out.
+  bool lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds now);
   // Out of use without asking (MRC 4.2, ALWAYS_SKIP). True if the path went out.
   bool demote(PathId id, Nanoseconds now);
-  // A probe of this path was answered. True if the path is in use again.
-  bool probe_answered(PathId id, Nanoseconds now);
+  // Of all paths, as far as single losses go unexplained; 0..1.
+  double loss_rate() const { return static_cast<double>(loss_rate_) / kOne; }
 
+  // MRC 4.2: the responder saw a congestion mark, or a switch of the core trimmed a packet. Nothing happens
+  // while marks are common.
+  void skip_once(PathId id);
+  // For every SACK that names its path: was it marked? Does skip_once as well.
+  void marked(PathId id, bool ce);
+  // MRC 5.4: more than ~80 % of the recent SACKs are marked. That is the last hop, and no path is better.
+  bool marks_are_common() const { return marks_ > kMarksCommon; }
+
+  // A probe of this path was answered, marked or not. True if the path is in use again.
+  bool probe_answered(PathId id, Nanoseconds now, bool ce = false);
   // The next path that is due for a probe, or kNoPath. Schedules its following probe.
   PathId take_due_probe(Nanoseconds now);
   Nanoseconds next_probe() const { return next_probe_; }
   // MRC 4.5 [P]: probes are not closer than 4 round trips.
-  void set_rtt(Nanoseconds rtt);
-  // MRC 4.5, reverse path: call it when data came in; once per round trip without news about our own sending
-  // it names a path to probe, else kNoPath. Its answer goes to probe_answered like any other.
+  void set_rtt(Nanoseconds rtt) { rtt_ = rtt; }
+  // MRC 4.5, reverse set: call it when data came in. Where our own sending brings no news it names a path to
+  // probe once in a while, else kNoPath. The answer goes to probe_answered like any other.
   PathId take_reverse_probe(Nanoseconds now);
 
   // MRC 4.6: the local port went down or came back: all its paths leave or return at once, and nothing of it
-  // is counted as loss.
+  // counts as loss.
   void port_down(Plane plane);
   void port_up(Plane plane, Nanoseconds now);
   // PORT_STATUS_UPDATE: the planes on which the peer can be reached.
   void set_remote_ports(PlaneMask usable, Nanoseconds now);
   // Planes up at both ends.
-  PlaneMask port_planes() const;
+  PlaneMask port_planes() const { return local_ports_ & remote_ports_; }
 
-  // MRC 4.2, 4.7: the controller's word, for every copy of this EV. How many paths changed.
-  size_t deny(Entropy entropy, Nanoseconds now);
+  // MRC 4.2, 4.7: the controller's word, for every copy of this EV, also below the floor. How many paths
+  // changed.
+  size_t deny(Entropy entropy);
   size_t allow(Entropy entropy, Nanoseconds now);
 
-  // The least number of paths in use that losses can lead to, with the ports as they are.
-  size_t floor() const;
-
-  // MRC 4.7: what happened to paths, oldest first; false = nothing. When the queue is full events are dropped
-  // and counted.
+  // MRC 4.7: what happened to paths, oldest first; false = nothing. When the queue is full, events are
+  // dropped and counted.
   bool take_event(PathEvent* event);
-  uint32_t events_dropped() const;
+  uint32_t events_dropped() const { return events_dropped_; }
 
  private:
+  struct PlaneInfo {
+    uint16_t first = 0;  // its paths, one behind the other
+    uint16_t count = 0;
+    uint16_t in_use = 0;
+    uint16_t silent_losses = 0;  // lost since anything of the plane arrived
+    uint64_t delivered_order = 0;
+    PathId working = kNoPath;  // the reverse EV
+    uint8_t working_uses = 0;  // since it was seen to work
+  };
+
+  static constexpr uint32_t kOne = 1u << 24;  // of loss_rate_
+  static constexpr unsigned kLossRateShift = 10;
+  static constexpr uint32_t kMarksOne = 1u << 16;
+  static constexpr unsigned kMarksShift = 5;
+  static constexpr uint32_t kMarksCommon = kMarksOne / 5 * 4;
+  static constexpr uint8_t kWorkingUses = 64;
+
   Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
+  PathId id_of(const Path& path) const { return PathId(&path - paths_.data()); }
+  std::span<Path> paths_of(Plane plane) {
+    return {paths_.data() + planes_[plane].first, planes_[plane].count};
+  }
+  bool port_is_up(Plane plane) const { return (port_planes() >> plane & 1) != 0; }
+
+  void fill_slots();
   void shuffle();
-  void set_active(PathId id, bool active);
-  void restore(PathId id);
+  void news(const Path& path, PathId id, uint64_t order) {
+    PlaneInfo& plane = planes_[path.plane];
+    if (order > plane.delivered_order) {
+      plane.delivered_order = order;
+      plane.silent_losses = 0;
+      if (order > delivered_order_) delivered_order_ = order;
+    }
+    works(path, id);
+    sending_heard_ = true;
+  }
+  void works(const Path& path, PathId id) {
+    if (path.state != PathState::kGood && path.state != PathState::kSkip) return;
+    planes_[path.plane].working = id;
+    planes_[path.plane].working_uses = 0;
+  }
+  void clear(Path& path, uint64_t order);
+  void count_loss();
+  uint32_t loss_weight() const;
+  uint32_t delivery_weight() const;
+  bool plane_is_silent(const PlaneInfo& plane) const;
+  void empty_silent_plane(Plane plane, Nanoseconds now);
+
+  bool take_out(Path& bad, Nanoseconds now, bool silent);
+  void assume_bad(Path& bad, Nanoseconds now);
+  Path* backup(Plane plane);
+  Path* swap_candidate(const Path& bad, bool silent);
+  void bring_back(Path& good, Nanoseconds now, bool damp);
+  void take_slot(Path& good);
+  void give_slot(Path& from, Path& to);
+  void count_in_use(const Path& path, int change);
+  void refresh_ports(PlaneMask before, Nanoseconds now);
+  void report(const Path& path);
+
+  Nanoseconds probe_interval() const { return std::max(config_.probe_interval, 4 * rtt_); }
+  void schedule_probe(Path& bad, Nanoseconds at);
   void refresh_next_probe();
   uint64_t random();
 
   PathSetConfig config_;
-  std::vector<Path> paths_;    // plane-major
-  std::vector<PathId> order_;  // the rotation: every run of `planes` entries has one path of each plane
+  std::vector<Path> paths_;      // plane by plane
+  std::vector<PathId> slots_;    // plane by plane, `share_` each
+  std::vector<uint16_t> order_;  // the rotation: every run of `planes` entries has one slot of each plane
+  uint32_t share_ = 0;
   size_t cursor_ = 0;
   size_t active_ = 0;
-  std::vector<uint32_t> active_in_plane_;
   PlaneMask active_planes_ = 0;
+  PlaneMask local_ports_ = 0;
+  PlaneMask remote_ports_ = 0;
+  std::array<PlaneInfo, kPlanesMax> planes_{};
+
+  uint64_t delivered_order_ = 0;
+  uint32_t loss_rate_ = 0;
+  uint32_t marks_ = 0;
   Nanoseconds next_probe_ = kNever;
+  Nanoseconds rtt_ = 0;
+  Nanoseconds reverse_probe_at_ = 0;
+  bool sending_heard_ = false;
   uint64_t random_ = 1;
+
+  std::vector<PathEvent> events_;  // a ring
+  size_t event_first_ = 0;
+  size_t event_count_ = 0;
+  uint32_t events_dropped_ = 0;
+  uint32_t dropped_since_ = 0;
 };
 
 }  // namespace mrc

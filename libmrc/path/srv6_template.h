@@ -20,13 +20,6 @@ inline constexpr uint8_t kTierT0 = 2;
 inline constexpr uint8_t kTierT2 = 3;
 inline constexpr uint8_t kTierHost = 9;
 
-// The EV as packets carry it: 4 bits of plane and 10 of uplink within the dynamic port range (MRC 1.7 [P]),
-// so that it travels over IPv4 too.
-inline constexpr uint32_t kUplinksMax = 1024;
-constexpr Entropy make_entropy(Plane plane, uint32_t uplink) {
-  return Entropy{0xC000u | static_cast<uint32_t>(plane & 0xF) << 10 | (uplink & (kUplinksMax - 1))};
-}
-
 class Srv6Template {
  public:
   struct Uplink {
