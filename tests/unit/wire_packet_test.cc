@@ -12,20 +12,17 @@
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/ethernet.h"
 #include "tests/unit/golden/golden_check.h"
+#include "tests/unit/golden/layout.h"
 #include "tests/unit/golden/seed.h"
-#include "tests/unit/golden/vectors.h"
 
 namespace mrc {
 namespace {
 
 using Bytes = std::vector<uint8_t>;
-
-const golden::Frame& golden_frame(const std::string& name) {
-  for (const golden::Frame& frame : golden::kFrames) {
-    if (name == frame.name) return frame;
-  }
-  throw std::invalid_argument("no golden frame " + name);
-}
+using golden::fix_ipv4_checksum;
+using golden::golden_frame;
+using golden::Layout;
+using golden::layout_of;
 
 Bytes golden_bytes(const std::string& name) {
   return golden::from_hex(golden_frame(name).hex);
@@ -42,32 +39,6 @@ bool accepted(std::span<const uint8_t> bytes) {
   return decode(buffer.view(), &packet) == DecodeError::kNone && icrc_matches(packet);
 }
 
-// Where the layers of a golden frame begin.
-struct Layout {
-  size_t outer = 0;  // 0: none
-  size_t routing = 0;
-  size_t inner = kEthernetBytes;
-  size_t udp = 0;
-  size_t bth = 0;
-  bool v4 = false;
-};
-
-Layout layout_of(const golden::Frame& frame) {
-  Layout at;
-  at.v4 = golden::address(frame.source).is_v4();
-  if (frame.srv6) {
-    at.outer = kEthernetBytes;
-    at.inner = at.outer + kIpv6Bytes;
-  }
-  if (frame.srh_segments > 0) {
-    at.routing = at.inner;
-    at.inner += 8 + 16 * frame.srh_segments;
-  }
-  at.udp = at.inner + (at.v4 ? kIpv4Bytes : kIpv6Bytes);
-  at.bth = at.udp + kUdpBytes;
-  return at;
-}
-
 TEST(Golden, EncoderProducesTheBytes) {
   size_t compared = 0;
   for (const golden::Frame& frame : golden::kFrames) {
@@ -75,7 +46,7 @@ TEST(Golden, EncoderProducesTheBytes) {
     EXPECT_EQ(golden::check_encode(frame), "");
     ++compared;
   }
-  EXPECT_GE(compared, 48u);
+  EXPECT_GE(compared, 162u);
 }
 
 TEST(Golden, DecoderReadsEveryField) {
@@ -88,7 +59,7 @@ TEST(Golden, EveryOpcodeInEveryForm) {
     const int form = (frame.srv6 ? 2 : 0) + (golden::address(frame.source).is_v4() ? 1 : 0);
     seen.insert({frame.opcode, form});
   }
-  EXPECT_EQ(seen.size(), 12u * 4u);
+  EXPECT_EQ(seen.size(), 28u * 4u + 25u * 2u + 1u);
 }
 
 // A frame must not depend on what a Packet held before.
@@ -161,15 +132,6 @@ TEST(Corruption, EveryProtectedBitIsDetected) {
   }
 }
 
-// Recomputes what a change of the IPv4 header breaks, so that the check behind the checksum is reached.
-void fix_ipv4_checksum(uint8_t* header) {
-  store_be<uint16_t>(header + 10, 0);
-  uint32_t sum = 0;
-  for (size_t at = 0; at < kIpv4Bytes; at += 2) sum += load_be<uint16_t>(header + at);
-  while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
-  store_be(header + 10, static_cast<uint16_t>(~sum));
-}
-
 struct Refusal {
   const char* what;
   const char* frame;
@@ -177,123 +139,196 @@ struct Refusal {
   std::function<void(Bytes&, const Layout&)> change;
 };
 
+// From BTH to the offset in RETH, with a TSETH between.
+constexpr size_t kOffset = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
+
 void set_udp_port(Bytes& b, const Layout& at, uint16_t port) {
   store_be(b.data() + at.udp + 2, port);
 }
 
 TEST(Decode, RefusesWithTheRightReason) {
   using enum DecodeError;
-  const std::vector<Refusal> refusals = {
-      {"ARP", "probe_ipv4", kNotIp, [](Bytes& b, const Layout&) { store_be<uint16_t>(&b[12], 0x0806); }},
-      {"IPv4 type, version 6", "probe_ipv6", kNotIp,
-       [](Bytes& b, const Layout&) { store_be<uint16_t>(&b[12], 0x0800); }},
-      {"IPv6 type, version 4", "probe_ipv4", kNotIp,
-       [](Bytes& b, const Layout&) { store_be<uint16_t>(&b[12], 0x86DD); }},
-      {"IPv4 options", "probe_ipv4", kBadIpHeader, [](Bytes& b, const Layout&) { b[14] = 0x46; }},
-      {"IPv4 length below its header", "probe_ipv4", kBadIpHeader,
-       [](Bytes& b, const Layout&) {
-         store_be<uint16_t>(&b[16], 19);
-         fix_ipv4_checksum(&b[14]);
-       }},
-      {"IPv4 checksum", "probe_ipv4", kBadIpHeader, [](Bytes& b, const Layout&) { b[24] ^= 1; }},
-      {"IPv4 more fragments", "probe_ipv4", kFragment,
-       [](Bytes& b, const Layout&) {
-         b[20] |= 0x20;
-         fix_ipv4_checksum(&b[14]);
-       }},
-      {"IPv4 fragment offset", "probe_ipv4", kFragment,
-       [](Bytes& b, const Layout&) {
-         b[21] = 1;
-         fix_ipv4_checksum(&b[14]);
-       }},
-      {"IPv4 TCP", "probe_ipv4", kNotUdp,
-       [](Bytes& b, const Layout&) {
-         b[23] = 6;
-         fix_ipv4_checksum(&b[14]);
-       }},
-      {"IPv4 in IPv4", "probe_ipv4", kNotUdp,
-       [](Bytes& b, const Layout&) {
-         b[23] = 4;
-         fix_ipv4_checksum(&b[14]);
-       }},
-      {"IPv6 ICMP", "probe_ipv6", kNotUdp, [](Bytes& b, const Layout&) { b[20] = 58; }},
-      {"IPv6 fragment", "probe_ipv6", kFragment, [](Bytes& b, const Layout&) { b[20] = 44; }},
-      {"IPv6 hop-by-hop", "probe_ipv6", kBadIpHeader, [](Bytes& b, const Layout&) { b[20] = 0; }},
-      {"IPv6 routing inside SRv6", "probe_srv6", kBadIpHeader,
-       [](Bytes& b, const Layout& at) { b[at.inner + 6] = 43; }},
-      {"two levels of encapsulation", "probe_srv6", kNotUdp,
-       [](Bytes& b, const Layout& at) { b[at.inner + 6] = 41; }},
-      {"outer says IPv4, inner is IPv6", "probe_srv6", kNotIp,
-       [](Bytes& b, const Layout& at) { b[at.outer + 6] = 4; }},
-      {"outer shorter than inner", "probe_srv6", kTruncated,
-       [](Bytes& b, const Layout& at) { b[at.outer + 5] -= 1; }},
-      {"routing header of another type", "srh_srv6", kBadIpHeader,
-       [](Bytes& b, const Layout& at) { b[at.routing + 2] = 3; }},
-      {"routing header longer than the packet", "srh_srv6", kTruncated,
-       [](Bytes& b, const Layout& at) { b[at.routing + 1] = 255; }},
-      {"routing header before UDP", "srh_srv6", kBadIpHeader,
-       [](Bytes& b, const Layout& at) { b[at.routing] = 17; }},
-      {"routing header in 7 bytes", "srh_srv6", kTruncated,
-       [](Bytes& b, const Layout& at) { store_be<uint16_t>(&b[at.outer + 4], 7); }},
-      {"UDP cut by the IP length", "probe_ipv6", kBadUdpLength,
-       [](Bytes& b, const Layout& at) { store_be<uint16_t>(&b[at.inner + 4], 7); }},
-      {"other port", "probe_ipv6", kNotRocePort,
-       [](Bytes& b, const Layout& at) { set_udp_port(b, at, 4790); }},
-      {"printed port, RC opcode", "probe_ipv6", kNotRocePort,
-       [](Bytes& b, const Layout& at) {
-         set_udp_port(b, at, kUdpPortSpecPrint);
-         b[at.bth] = 0x0A;
-       }},
-      {"UDP length too long", "probe_ipv6", kBadUdpLength,
-       [](Bytes& b, const Layout& at) { b[at.udp + 5] += 1; }},
-      {"UDP length too short", "probe_ipv6", kBadUdpLength,
-       [](Bytes& b, const Layout& at) { b[at.udp + 5] -= 1; }},
-      {"no room for BTH and ICRC", "probe_ipv6", kTruncated,
-       [](Bytes& b, const Layout& at) {
-         store_be<uint16_t>(&b[at.inner + 4], 8 + 15);
-         store_be<uint16_t>(&b[at.udp + 4], 8 + 15);
-       }},
-      {"control header cut", "probe_ipv6", kTruncated,
-       [](Bytes& b, const Layout& at) {
-         store_be<uint16_t>(&b[at.inner + 4], 8 + 12 + 15 + 4);
-         store_be<uint16_t>(&b[at.udp + 4], 8 + 12 + 15 + 4);
-       }},
-      {"control header cut to nothing", "sack_ipv6", kTruncated,
-       [](Bytes& b, const Layout& at) {
-         store_be<uint16_t>(&b[at.inner + 4], 8 + 12 + 4);
-         store_be<uint16_t>(&b[at.udp + 4], 8 + 12 + 4);
-       }},
-      {"write headers cut", "write_only_imm_ipv6", kTruncated,
-       [](Bytes& b, const Layout& at) {
-         store_be<uint16_t>(&b[at.inner + 4], 8 + 12 + 27 + 4);
-         store_be<uint16_t>(&b[at.udp + 4], 8 + 12 + 27 + 4);
-       }},
-      {"BTH version", "probe_ipv6", kBadVersion, [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 1; }},
-      {"control with pad", "probe_ipv6", kBadPad, [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x10; }},
-      {"control with payload", "sack_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth] = 0xDE; }},
-      {"pad of an empty message", "write_only_imm_ipv6", kBadPad,
-       [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x10; }},
-      {"length not a multiple of four", "write_only_ipv6", kBadPad,
-       [](Bytes& b, const Layout& at) {
-         b[at.inner + 5] -= 1;
-         b[at.udp + 5] -= 1;
-       }},
-      {"Only shorter than its message", "write_only_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth + 12 + 4 + 4 + 15] += 1; }},
-      {"Only longer than its message", "write_only_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth + 12 + 4 + 4 + 15] -= 1; }},
-      {"First without payload", "write_only_empty_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth] = 0xC6; }},
-      {"Middle without payload", "write_only_empty_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth] = 0xC7; }},
-      {"Last without payload", "write_only_empty_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth] = 0xC8; }},
-      {"Last with Imm, without payload", "write_only_imm_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { b[at.bth] = 0xC9; }},
-      {"Last over its message", "write_last_ipv6", kBadPayload,
-       [](Bytes& b, const Layout& at) { store_be<uint32_t>(&b[at.bth + 12 + 4 + 12], 0); }},
-  };
+  const std::vector<Refusal>
+      refusals =
+          {
+              {"ARP", "probe_ipv4", kNotIp,
+               [](Bytes& b, const Layout&) { store_be<uint16_t>(&b[12], 0x0806); }},
+              {"IPv4 type, version 6", "probe_ipv6", kNotIp,
+               [](Bytes& b, const Layout&) { store_be<uint16_t>(&b[12], 0x0800); }},
+              {"IPv6 type, version 4", "probe_ipv4", kNotIp,
+               [](Bytes& b, const Layout&) { store_be<uint16_t>(&b[12], 0x86DD); }},
+              {"IPv4 options", "probe_ipv4", kBadIpHeader, [](Bytes& b, const Layout&) { b[14] = 0x46; }},
+              {"IPv4 length below its header", "probe_ipv4", kBadIpHeader,
+               [](Bytes& b, const Layout&) {
+                 store_be<uint16_t>(&b[16], 19);
+                 fix_ipv4_checksum(&b[14]);
+               }},
+              {"IPv4 checksum", "probe_ipv4", kBadIpHeader, [](Bytes& b, const Layout&) { b[24] ^= 1; }},
+              {"IPv4 more fragments", "probe_ipv4", kFragment,
+               [](Bytes& b, const Layout&) {
+                 b[20] |= 0x20;
+                 fix_ipv4_checksum(&b[14]);
+               }},
+              {"IPv4 fragment offset", "probe_ipv4", kFragment,
+               [](Bytes& b, const Layout&) {
+                 b[21] = 1;
+                 fix_ipv4_checksum(&b[14]);
+               }},
+              {"IPv4 TCP", "probe_ipv4", kNotUdp,
+               [](Bytes& b, const Layout&) {
+                 b[23] = 6;
+                 fix_ipv4_checksum(&b[14]);
+               }},
+              {"IPv4 in IPv4", "probe_ipv4", kNotUdp,
+               [](Bytes& b, const Layout&) {
+                 b[23] = 4;
+                 fix_ipv4_checksum(&b[14]);
+               }},
+              {"IPv6 ICMP", "probe_ipv6", kNotUdp, [](Bytes& b, const Layout&) { b[20] = 58; }},
+              {"IPv6 fragment", "probe_ipv6", kFragment, [](Bytes& b, const Layout&) { b[20] = 44; }},
+              {"IPv6 hop-by-hop", "probe_ipv6", kBadIpHeader, [](Bytes& b, const Layout&) { b[20] = 0; }},
+              {"IPv6 routing inside SRv6", "probe_srv6", kBadIpHeader,
+               [](Bytes& b, const Layout& at) { b[at.inner + 6] = 43; }},
+              {"two levels of encapsulation", "probe_srv6", kNotUdp,
+               [](Bytes& b, const Layout& at) { b[at.inner + 6] = 41; }},
+              {"outer says IPv4, inner is IPv6", "probe_srv6", kNotIp,
+               [](Bytes& b, const Layout& at) { b[at.outer + 6] = 4; }},
+              {"outer shorter than inner", "probe_srv6", kTruncated,
+               [](Bytes& b, const Layout& at) { b[at.outer + 5] -= 1; }},
+              {"routing header of another type", "srh_srv6", kBadIpHeader,
+               [](Bytes& b, const Layout& at) { b[at.routing + 2] = 3; }},
+              {"routing header longer than the packet", "srh_srv6", kTruncated,
+               [](Bytes& b, const Layout& at) { b[at.routing + 1] = 255; }},
+              {"routing header before UDP", "srh_srv6", kBadIpHeader,
+               [](Bytes& b, const Layout& at) { b[at.routing] = 17; }},
+              {"routing header in 7 bytes", "srh_srv6", kTruncated,
+               [](Bytes& b, const Layout& at) { store_be<uint16_t>(&b[at.outer + 4], 7); }},
+              {"UDP cut by the IP length", "probe_ipv6", kBadUdpLength,
+               [](Bytes& b, const Layout& at) { store_be<uint16_t>(&b[at.inner + 4], 7); }},
+              {"other port", "probe_ipv6", kNotRocePort,
+               [](Bytes& b, const Layout& at) { set_udp_port(b, at, 4790); }},
+              {"printed port, RC opcode", "probe_ipv6", kNotRocePort,
+               [](Bytes& b, const Layout& at) {
+                 set_udp_port(b, at, kUdpPortSpecPrint);
+                 b[at.bth] = 0x0A;
+               }},
+              {"UDP length too long", "probe_ipv6", kBadUdpLength,
+               [](Bytes& b, const Layout& at) { b[at.udp + 5] += 1; }},
+              {"UDP length too short", "probe_ipv6", kBadUdpLength,
+               [](Bytes& b, const Layout& at) { b[at.udp + 5] -= 1; }},
+              {"no room for BTH and ICRC", "probe_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) {
+                 store_be<uint16_t>(&b[at.inner + 4], 8 + 15);
+                 store_be<uint16_t>(&b[at.udp + 4], 8 + 15);
+               }},
+              {"control header cut", "probe_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) {
+                 store_be<uint16_t>(&b[at.inner + 4], 8 + 12 + 15 + 4);
+                 store_be<uint16_t>(&b[at.udp + 4], 8 + 12 + 15 + 4);
+               }},
+              {"control header cut to nothing", "sack_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) {
+                 store_be<uint16_t>(&b[at.inner + 4], 8 + 12 + 4);
+                 store_be<uint16_t>(&b[at.udp + 4], 8 + 12 + 4);
+               }},
+              {"write headers cut", "write_only_imm_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) {
+                 store_be<uint16_t>(&b[at.inner + 4], 8 + 12 + 27 + 4);
+                 store_be<uint16_t>(&b[at.udp + 4], 8 + 12 + 27 + 4);
+               }},
+              {"BTH version", "probe_ipv6", kBadVersion,
+               [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 1; }},
+              {"control with pad", "probe_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x10; }},
+              {"control with payload", "sack_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xDE; }},
+              {"pad of an empty message", "write_only_imm_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x10; }},
+              {"length not a multiple of four", "write_only_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) {
+                 b[at.inner + 5] -= 1;
+                 b[at.udp + 5] -= 1;
+               }},
+              {"Only shorter than its message", "write_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + 12 + 4 + 4 + 15] += 1; }},
+              {"Only longer than its message", "write_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + 12 + 4 + 4 + 15] -= 1; }},
+              {"First without payload", "write_only_empty_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC6; }},
+              {"Middle without payload", "write_only_empty_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC7; }},
+              {"Last without payload", "write_only_empty_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC8; }},
+              {"Last with Imm, without payload", "write_only_imm_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC9; }},
+              {"SEND First not at the beginning", "send_first_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset + 7] = 1; }},
+              {"SEND First that is all of its message", "send_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC0; }},
+              {"SEND Middle at the beginning", "send_first_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC1; }},
+              {"SEND Middle that reaches the end", "send_middle_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset + 7] = 0xEF; }},
+              {"SEND Middle past the end", "send_middle_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset + 7] = 0xF0; }},
+              {"SEND offset beyond 32 bits", "send_middle_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset] = 0x80; }},
+              {"SEND offset that wraps", "send_middle_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { store_be<uint64_t>(&b[at.bth + kOffset], ~uint64_t{0}); }},
+              {"SEND Last before the end", "send_last_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset - 4 + 15] += 1; }},
+              {"SEND Only with an offset", "send_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset + 7] = 1; }},
+              {"SEND Last without payload", "send_empty_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC2; }},
+              {"SEND with Imm in too little", "send_empty_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xC5; }},
+              {"READ response shorter than it says", "read_response_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + kOffset + 15] += 1; }},
+              {"READ response Middle without payload", "read_response_empty_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xCE; }},
+              {"READ request with payload", "read_response_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xCC; }},
+              {"READ request with pad", "read_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x20; }},
+              {"atomic in too little", "read_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xD3; }},
+              {"atomic with pad", "compare_swap_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x10; }},
+              {"atomic acknowledge with payload", "compare_swap_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0xD2; }},
+              {"RC WRITE Only shorter than its message", "rc_write_only_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth + 12 + 15] += 1; }},
+              {"RC WRITE First over its message", "rc_write_first_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { store_be<uint32_t>(&b[at.bth + 12 + 12], 511); }},
+              {"RC pad without payload", "rc_acknowledge_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) {
+                 b[at.bth] = 0x09;  // WRITE Last with Imm takes the four bytes
+                 b[at.bth + 1] |= 0x10;
+               }},
+              {"RC WRITE Last without payload", "rc_acknowledge_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x09; }},
+              {"RC READ request with payload", "rc_write_only_ipv6", kBadPad,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x0C; }},
+              {"RC acknowledge with payload", "rc_atomic_ack_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x11; }},
+              {"RC atomic in too little", "rc_read_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x14; }},
+              {"RC opcode 0x15", "rc_read_ipv6", kUnknownOpcode,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x15; }},
+              {"RC version", "rc_read_ipv6", kBadVersion,
+               [](Bytes& b, const Layout& at) { b[at.bth + 1] |= 0x08; }},
+              {"RC on the printed port", "rc_read_ipv6", kNotRocePort,
+               [](Bytes& b, const Layout& at) { set_udp_port(b, at, kUdpPortSpecPrint); }},
+              {"UD on the printed port", "ud_send_only_ipv6", kNotRocePort,
+               [](Bytes& b, const Layout& at) { set_udp_port(b, at, kUdpPortSpecPrint); }},
+              {"UD First", "ud_send_only_ipv6", kUnknownOpcode,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x60; }},
+              {"UD without DETH", "rc_acknowledge_ipv6", kTruncated,
+               [](Bytes& b, const Layout& at) { b[at.bth] = 0x64; }},
+              {"Last over its message", "write_last_ipv6", kBadPayload,
+               [](Bytes& b, const Layout& at) { store_be<uint32_t>(&b[at.bth + 12 + 4 + 12], 0); }},
+          };
   for (const Refusal& refusal : refusals) {
     const golden::Frame& frame = golden_frame(refusal.frame);
     Bytes bytes = golden::from_hex(frame.hex);
@@ -351,6 +386,56 @@ TEST(Decode, TakesDscpAndCongestionFromTheOuterHeader) {
   EXPECT_TRUE(icrc_matches(packet));
 }
 
+TEST(Decode, PlainRcHasNoMrcBits) {
+  for (const char* name : {"rc_reserved_ipv4", "ud_reserved_ipv6"}) {
+    const Bytes bytes = golden_bytes(name);
+    ASSERT_NE(bytes[layout_of(golden_frame(name)).bth + 8] & 0x30, 0);
+    Packet packet;
+    ASSERT_EQ(decode(bytes, &packet), DecodeError::kNone);
+    EXPECT_FALSE(packet.bth.retransmission);
+    EXPECT_FALSE(packet.bth.has_timestamp);
+    EXPECT_TRUE(icrc_matches(packet));
+  }
+}
+
+// Neither an exact nor a longer payload is too much for UD, but one over the largest MTU is.
+TEST(Decode, UdTakesTheLargestMtu) {
+  for (const size_t payload_bytes : {kMtuMax, kMtuMax + 4}) {
+    const Bytes payload(payload_bytes, 0x5A);
+    Bytes frame(kFrameBytesMax);
+    NetworkHeader network;
+    network.source = network.destination = IpAddress::v4(10, 0, 0, 1);
+    FrameWriter writer(frame.data(), network, Entropy{}, 0, Ecn::kEct0,
+                       Bth::kBytes + Deth::kBytes + payload_bytes);
+    Bth bth;
+    bth.opcode = Opcode::kUdSendOnly;
+    writer.add(bth);
+    writer.add(Deth{1, Qpn(2)});
+    writer.end_headers();
+    writer.add_payload(payload.data(), payload.size());
+    frame.resize(writer.finish(0));
+    Packet packet;
+    EXPECT_EQ(decode(frame, &packet),
+              payload_bytes > kMtuMax ? DecodeError::kBadPayload : DecodeError::kNone);
+  }
+}
+
+TEST(Grh, IsTheIpHeaderAsReceived) {
+  for (const char* name : {"ud_send_only_ipv4", "ud_send_only_ipv6", "ud_srv6", "ud_empty_ipv4"}) {
+    const Bytes bytes = golden_bytes(name);
+    const Layout at = layout_of(golden_frame(name));
+    Packet packet;
+    ASSERT_EQ(decode(bytes, &packet), DecodeError::kNone);
+    Bytes expected(at.v4 ? 20 : 0, 0);
+    expected.insert(expected.end(), &bytes[at.inner], &bytes[at.udp]);
+    Bytes got(kGrhBytes + 1, 0xEE);
+    write_grh(got.data(), packet);
+    EXPECT_EQ(got.back(), 0xEE);
+    got.pop_back();
+    EXPECT_EQ(got, expected) << name;
+  }
+}
+
 TEST(Decode, EveryErrorHasAName) {
   std::set<std::string> names;
   for (int i = 0; i < static_cast<int>(DecodeError::kCount); ++i) {
@@ -387,6 +472,18 @@ class Garbage : public ::testing::Test {
     ASSERT_LT(error, DecodeError::kCount);
     ++outcomes_[static_cast<size_t>(error)];
     if (error == DecodeError::kNone) sink_ = sink_ + look_at(packet);
+    uint8_t dscp = 0;
+    const bool ip = peek_dscp(buffer.view(), &dscp);
+    if (error == DecodeError::kNone) {
+      ASSERT_TRUE(ip);
+      ASSERT_EQ(dscp, packet.dscp);
+    }
+    Packet rest;
+    const DecodeError trimmed = decode_trimmed(buffer.view(), &rest);
+    ASSERT_LT(trimmed, DecodeError::kCount);
+    if (trimmed == DecodeError::kNone) {
+      ASSERT_TRUE(ip && rest.trimmed && rest.payload.empty() && !icrc_matches(rest));
+    }
   }
 
   std::mt19937_64 random_ = golden::seeded_random();

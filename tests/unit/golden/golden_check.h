@@ -3,11 +3,14 @@
 // that runs on the other architecture uses it too.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libmrc/wire/frame.h"
@@ -73,6 +76,8 @@ inline Bth bth(const Frame& f) {
   out.retransmission = f.retransmission;
   out.has_timestamp = f.has_timestamp;
   out.psn = Psn(f.psn);
+  out.solicited = f.solicited;
+  out.migrated = f.migrated;
   return out;
 }
 
@@ -120,36 +125,55 @@ inline Eeth eeth(const Frame& f) {
   return {static_cast<EndpointOperation>(f.operation), f.vendor, f.echo_stamp};
 }
 
-inline size_t transport_bytes(const Frame& f) {
-  const auto op = static_cast<Opcode>(f.opcode);
-  if (is_write(op)) {
-    return Bth::kBytes + Meth::kBytes + (f.has_timestamp ? Tseth::kBytes : 0) + Reth::kBytes +
-           (has_immediate(op) ? ImmDt::kBytes : 0) + f.payload_bytes + f.pad;
+// Calls `visit` with the name of each header behind BTH.
+template <typename Visit>
+void for_each_header(const Frame& f, Visit visit) {
+  for (std::string_view rest = f.layout; !rest.empty();) {
+    const size_t end = std::min(rest.find(' '), rest.size());
+    visit(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  const size_t header = op == Opcode::kAcknowledge       ? Aeth::kBytes
-                        : op == Opcode::kSack            ? Sack::kBytes
-                        : op == Opcode::kNack            ? Neth::kBytes
-                        : op == Opcode::kProbe           ? Peth::kBytes
-                        : op == Opcode::kEndpointRequest ? Erth::kBytes
-                                                         : Eeth::kBytes;
-  return Bth::kBytes + header;
 }
 
-inline void add_headers(const Frame& f, FrameWriter* writer) {
-  writer->add(bth(f));
-  const auto op = static_cast<Opcode>(f.opcode);
-  if (is_write(op)) {
-    writer->add(Meth{f.rqmsn, f.msn});
-    if (f.has_timestamp) writer->add(Tseth{f.stamp, f.coarse});
-    writer->add(Reth{f.va, MemoryKey{f.rkey}, f.message_bytes});
-    if (has_immediate(op)) writer->add_immediate(immediate(f));
-  }
-  if (op == Opcode::kAcknowledge) writer->add(Aeth{f.syndrome, f.ack_msn});
-  if (op == Opcode::kSack) writer->add(sack(f));
-  if (op == Opcode::kNack) writer->add(neth(f));
-  if (op == Opcode::kProbe) writer->add(peth(f));
-  if (op == Opcode::kEndpointRequest) writer->add(erth(f));
-  if (op == Opcode::kEndpointResponse) writer->add(eeth(f));
+inline size_t header_bytes(std::string_view name) {
+  if (name == "meth") return Meth::kBytes;
+  if (name == "time") return Tseth::kBytes;
+  if (name == "reth") return Reth::kBytes;
+  if (name == "immediate") return ImmDt::kBytes;
+  if (name == "ieth") return Ieth::kBytes;
+  if (name == "atomic") return AtomicEth::kBytes;
+  if (name == "atomic_ack") return AtomicAckEth::kBytes;
+  if (name == "deth") return Deth::kBytes;
+  if (name == "aeth") return Aeth::kBytes;
+  if (name == "sack") return Sack::kBytes;
+  if (name == "neth") return Neth::kBytes;
+  if (name == "peth") return Peth::kBytes;
+  if (name == "erth") return Erth::kBytes;
+  if (name == "eeth") return Eeth::kBytes;
+  throw std::invalid_argument("no header " + std::string(name));
+}
+
+inline size_t transport_bytes(const Frame& f) {
+  size_t bytes = Bth::kBytes + f.payload_bytes + f.pad;
+  for_each_header(f, [&](std::string_view name) { bytes += header_bytes(name); });
+  return bytes;
+}
+
+inline void add_header(const Frame& f, std::string_view name, FrameWriter* writer) {
+  if (name == "meth") writer->add(Meth{f.rqmsn, f.msn});
+  if (name == "time") writer->add(Tseth{f.stamp, f.coarse});
+  if (name == "reth") writer->add(Reth{f.va, MemoryKey{f.rkey}, f.message_bytes});
+  if (name == "immediate") writer->add_immediate(immediate(f));
+  if (name == "ieth") writer->add(Ieth{MemoryKey{f.invalidate}});
+  if (name == "atomic") writer->add(AtomicEth{f.va, MemoryKey{f.rkey}, f.swap_or_add, f.compare});
+  if (name == "atomic_ack") writer->add(AtomicAckEth{f.original});
+  if (name == "deth") writer->add(Deth{f.qkey, Qpn(f.sqpn)});
+  if (name == "aeth") writer->add(Aeth{f.syndrome, f.ack_msn});
+  if (name == "sack") writer->add(sack(f));
+  if (name == "neth") writer->add(neth(f));
+  if (name == "peth") writer->add(peth(f));
+  if (name == "erth") writer->add(erth(f));
+  if (name == "eeth") writer->add(eeth(f));
 }
 
 // The payload goes in as two pieces, split at `split`, as a gather list of two would.
@@ -166,7 +190,8 @@ inline std::vector<uint8_t> encode(const Frame& f, size_t split) {
   std::vector<uint8_t> buffer(kFrameBytesMax, 0xEE);
   FrameWriter writer(buffer.data(), network, Entropy{f.entropy}, f.dscp, static_cast<Ecn>(f.sent_ecn),
                      transport_bytes(f));
-  add_headers(f, &writer);
+  writer.add(bth(f));
+  for_each_header(f, [&](std::string_view name) { add_header(f, name, &writer); });
   writer.end_headers();
   const auto data = payload(f);
   writer.add_payload(data.data(), split);
@@ -198,59 +223,87 @@ inline std::string compare_sack(const Frame& f, const Sack& got) {
   return "";
 }
 
-inline std::string compare_write(const Frame& f, const Packet& got) {
+inline std::string compare_neth(const Frame& f, const Neth& got) {
+  MRC_GOLDEN_SAME(got.reason, static_cast<NackReason>(f.reason));
+  MRC_GOLDEN_SAME(got.vendor_info, f.vendor);
+  MRC_GOLDEN_SAME(got.entropy, Entropy{f.echo_entropy});
+  MRC_GOLDEN_SAME(got.source_qpn_low, f.sqpn_low);
+  MRC_GOLDEN_SAME(got.destination_qpn_low, f.dqpn_low);
+  MRC_GOLDEN_SAME(got.psn, Psn(f.control_psn));
+  MRC_GOLDEN_SAME(got.timestamp, f.echo_stamp);
+  return "";
+}
+
+inline std::string compare_peth(const Frame& f, const Peth& got) {
+  MRC_GOLDEN_SAME(got.vendor_info, f.vendor);
+  MRC_GOLDEN_SAME(got.probe_id, f.probe_id);
+  MRC_GOLDEN_SAME(got.source_qpn_low, f.sqpn_low);
+  MRC_GOLDEN_SAME(got.destination_qpn_low, f.dqpn_low);
+  MRC_GOLDEN_SAME(got.time.timestamp, f.stamp);
+  MRC_GOLDEN_SAME(got.time.coarse, f.coarse);
+  return "";
+}
+
+inline std::string compare_endpoint(const Frame& f, std::string_view name, const Packet& got) {
+  if (name == "erth") {
+    MRC_GOLDEN_SAME(got.erth.operation, static_cast<EndpointOperation>(f.operation));
+    MRC_GOLDEN_SAME(got.erth.vendor_info, f.vendor);
+    MRC_GOLDEN_SAME(got.erth.port_status_mask, f.port_mask);
+    MRC_GOLDEN_SAME(got.erth.time.timestamp, f.stamp);
+    MRC_GOLDEN_SAME(got.erth.time.coarse, f.coarse);
+  } else {
+    MRC_GOLDEN_SAME(got.eeth.operation, static_cast<EndpointOperation>(f.operation));
+    MRC_GOLDEN_SAME(got.eeth.vendor_info, f.vendor);
+    MRC_GOLDEN_SAME(got.eeth.timestamp, f.echo_stamp);
+  }
+  return "";
+}
+
+// METH and TSETH, which are all that a trimmed packet keeps.
+inline std::string compare_stream(const Frame& f, const Packet& got) {
   const Tseth time = f.has_timestamp ? Tseth{f.stamp, f.coarse} : Tseth{};
   MRC_GOLDEN_SAME(got.meth.receive_msn, f.rqmsn);
   MRC_GOLDEN_SAME(got.meth.msn, f.msn);
   MRC_GOLDEN_SAME(got.time.timestamp, time.timestamp);
   MRC_GOLDEN_SAME(got.time.coarse, time.coarse);
-  MRC_GOLDEN_SAME(got.reth.address, f.va);
-  MRC_GOLDEN_SAME(got.reth.key, MemoryKey{f.rkey});
-  MRC_GOLDEN_SAME(got.reth.message_bytes, f.message_bytes);
-  if (has_immediate(got.bth.opcode)) MRC_GOLDEN_SAME(got.immediate, immediate(f));
   return "";
 }
 
-inline std::string compare_control(const Frame& f, const Packet& got) {
-  switch (got.bth.opcode) {
-    case Opcode::kAcknowledge:
-      MRC_GOLDEN_SAME(got.aeth.syndrome, f.syndrome);
-      MRC_GOLDEN_SAME(got.aeth.msn, f.ack_msn);
-      return "";
-    case Opcode::kSack:
-      return compare_sack(f, got.sack);
-    case Opcode::kNack:
-      MRC_GOLDEN_SAME(got.neth.reason, static_cast<NackReason>(f.reason));
-      MRC_GOLDEN_SAME(got.neth.vendor_info, f.vendor);
-      MRC_GOLDEN_SAME(got.neth.entropy, Entropy{f.echo_entropy});
-      MRC_GOLDEN_SAME(got.neth.source_qpn_low, f.sqpn_low);
-      MRC_GOLDEN_SAME(got.neth.destination_qpn_low, f.dqpn_low);
-      MRC_GOLDEN_SAME(got.neth.psn, Psn(f.control_psn));
-      MRC_GOLDEN_SAME(got.neth.timestamp, f.echo_stamp);
-      return "";
-    case Opcode::kProbe:
-      MRC_GOLDEN_SAME(got.peth.vendor_info, f.vendor);
-      MRC_GOLDEN_SAME(got.peth.probe_id, f.probe_id);
-      MRC_GOLDEN_SAME(got.peth.source_qpn_low, f.sqpn_low);
-      MRC_GOLDEN_SAME(got.peth.destination_qpn_low, f.dqpn_low);
-      MRC_GOLDEN_SAME(got.peth.time.timestamp, f.stamp);
-      MRC_GOLDEN_SAME(got.peth.time.coarse, f.coarse);
-      return "";
-    case Opcode::kEndpointRequest:
-      MRC_GOLDEN_SAME(got.erth.operation, static_cast<EndpointOperation>(f.operation));
-      MRC_GOLDEN_SAME(got.erth.vendor_info, f.vendor);
-      MRC_GOLDEN_SAME(got.erth.port_status_mask, f.port_mask);
-      MRC_GOLDEN_SAME(got.erth.time.timestamp, f.stamp);
-      MRC_GOLDEN_SAME(got.erth.time.coarse, f.coarse);
-      return "";
-    case Opcode::kEndpointResponse:
-      MRC_GOLDEN_SAME(got.eeth.operation, static_cast<EndpointOperation>(f.operation));
-      MRC_GOLDEN_SAME(got.eeth.vendor_info, f.vendor);
-      MRC_GOLDEN_SAME(got.eeth.timestamp, f.echo_stamp);
-      return "";
-    default:
-      return std::string(f.name) + ": an opcode without a comparison";
+inline std::string compare_atomic(const Frame& f, const AtomicEth& got) {
+  MRC_GOLDEN_SAME(got.address, f.va);
+  MRC_GOLDEN_SAME(got.key, MemoryKey{f.rkey});
+  MRC_GOLDEN_SAME(got.swap_or_add, f.swap_or_add);
+  MRC_GOLDEN_SAME(got.compare, f.compare);
+  return "";
+}
+
+inline std::string compare_header(const Frame& f, std::string_view name, const Packet& got) {
+  if (name == "meth" || name == "time") return compare_stream(f, got);
+  if (name == "sack") return compare_sack(f, got.sack);
+  if (name == "neth") return compare_neth(f, got.neth);
+  if (name == "peth") return compare_peth(f, got.peth);
+  if (name == "erth" || name == "eeth") return compare_endpoint(f, name, got);
+  if (name == "atomic") return compare_atomic(f, got.atomic);
+  if (name == "reth") {
+    MRC_GOLDEN_SAME(got.reth.address, f.va);
+    MRC_GOLDEN_SAME(got.reth.key, MemoryKey{f.rkey});
+    MRC_GOLDEN_SAME(got.reth.message_bytes, f.message_bytes);
+  } else if (name == "immediate") {
+    MRC_GOLDEN_SAME(got.immediate, immediate(f));
+  } else if (name == "ieth") {
+    MRC_GOLDEN_SAME(got.invalidate_key, MemoryKey{f.invalidate});
+  } else if (name == "atomic_ack") {
+    MRC_GOLDEN_SAME(got.atomic_ack.original, f.original);
+  } else if (name == "deth") {
+    MRC_GOLDEN_SAME(got.deth.queue_key, f.qkey);
+    MRC_GOLDEN_SAME(got.deth.source, Qpn(f.sqpn));
+  } else if (name == "aeth") {
+    MRC_GOLDEN_SAME(got.aeth.syndrome, f.syndrome);
+    MRC_GOLDEN_SAME(got.aeth.msn, f.ack_msn);
+  } else {
+    return std::string(f.name) + ": a header without a comparison: " + std::string(name);
   }
+  return "";
 }
 
 inline std::string compare_network(const Frame& f, const Packet& got) {
@@ -274,6 +327,8 @@ inline std::string compare_bth(const Frame& f, const Bth& got) {
   MRC_GOLDEN_SAME(got.retransmission, f.retransmission);
   MRC_GOLDEN_SAME(got.has_timestamp, f.has_timestamp);
   MRC_GOLDEN_SAME(got.psn, Psn(f.psn));
+  MRC_GOLDEN_SAME(got.solicited, f.solicited);
+  MRC_GOLDEN_SAME(got.migrated, f.migrated);
   return "";
 }
 
@@ -301,9 +356,11 @@ inline std::string check_decode(const Frame& f) {
   if (!icrc_matches(got)) return std::string(f.name) + ": ICRC";
   std::string difference = compare_network(f, got);
   if (difference.empty()) difference = compare_bth(f, got.bth);
-  if (difference.empty())
-    difference = is_write(got.bth.opcode) ? compare_write(f, got) : compare_control(f, got);
+  for_each_header(f, [&](std::string_view name) {
+    if (difference.empty()) difference = compare_header(f, name, got);
+  });
   if (!difference.empty()) return difference;
+  MRC_GOLDEN_SAME(got.trimmed, false);
   const auto data = payload(f);
   MRC_GOLDEN_SAME(std::vector<uint8_t>(got.payload.begin(), got.payload.end()), data);
   return "";

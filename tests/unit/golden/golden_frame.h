@@ -27,6 +27,8 @@ struct Frame {
   uint8_t sent_ecn = 2;   // of the inner header
   uint8_t outer_ecn = 2;  // of the outer header
   uint8_t ecn = 2;        // as it must be decoded
+  // The headers between BTH and payload, in order, by the names of golden_check.h.
+  const char* layout = "";
   // BTH.
   uint8_t opcode = 0;
   uint8_t pad = 0;
@@ -36,6 +38,10 @@ struct Frame {
   bool retransmission = false;
   bool has_timestamp = false;
   uint32_t psn = 0;
+  bool solicited = false;
+  bool migrated = false;
+  uint8_t congestion_bits = 0;  // byte 4; set by others, never by us
+  uint8_t reserved_bits = 0;    // of byte 8; likewise
   // METH, TSETH, RETH, ImmDt, payload: byte i is payload_seed + 7 * i.
   uint16_t rqmsn = 0;
   uint16_t msn = 0;
@@ -47,6 +53,13 @@ struct Frame {
   const char* immediate = "";
   unsigned payload_bytes = 0;
   uint8_t payload_seed = 0;
+  // IETH, AtomicETH (with va and rkey), AtomicAckETH, DETH.
+  uint32_t invalidate = 0;
+  uint64_t swap_or_add = 0;
+  uint64_t compare = 0;
+  uint64_t original = 0;
+  uint32_t qkey = 0;
+  uint32_t sqpn = 0;
   // AETH.
   uint8_t syndrome = 0;
   uint32_t ack_msn = 0;

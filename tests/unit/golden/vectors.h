@@ -13,6 +13,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x9E3779B1u,
+     .layout = "meth time reth",
      .opcode = 0xC6u,
      .dqpn = 0x12345u,
      .has_timestamp = 1,
@@ -35,6 +36,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x3C6EF362u,
+     .layout = "meth time reth",
      .opcode = 0xC7u,
      .dqpn = 0xABCDEFu,
      .retransmission = 1,
@@ -61,6 +63,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0xDAA66D13u,
+     .layout = "meth reth",
      .opcode = 0xC8u,
      .pad = 3,
      .dqpn = 0x3u,
@@ -81,6 +84,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x78DDE6C4u,
+     .layout = "meth time reth immediate",
      .opcode = 0xC9u,
      .pad = 2,
      .dqpn = 0xFFFFFFu,
@@ -105,6 +109,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x17156075u,
+     .layout = "meth time reth",
      .opcode = 0xCAu,
      .pad = 1,
      .pkey = 0x8001u,
@@ -128,6 +133,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0xB54CDA26u,
+     .layout = "meth time reth immediate",
      .opcode = 0xCBu,
      .dqpn = 0x101u,
      .has_timestamp = 1,
@@ -148,6 +154,7 @@ inline constexpr Frame kFrames[] = {
      .sent_ecn = 0,
      .outer_ecn = 0,
      .ecn = 0,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0xBEEFu,
      .psn = 0xAu,
@@ -161,6 +168,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0xF1BBCD88u,
+     .layout = "erth",
      .opcode = 0xD8u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -178,6 +186,7 @@ inline constexpr Frame kFrames[] = {
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x8FF34739u,
      .dscp = 46,
+     .layout = "eeth",
      .opcode = 0xD9u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -193,6 +202,7 @@ inline constexpr Frame kFrames[] = {
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x2E2AC0EAu,
      .dscp = 46,
+     .layout = "sack",
      .opcode = 0xDCu,
      .dqpn = 0xD0E0Fu,
      .retransmission = 1,
@@ -220,6 +230,7 @@ inline constexpr Frame kFrames[] = {
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0xCC623A9Bu,
      .dscp = 46,
+     .layout = "neth",
      .opcode = 0xDDu,
      .dqpn = 0xA0B0Cu,
      .psn = 0xFFFu,
@@ -238,6 +249,7 @@ inline constexpr Frame kFrames[] = {
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .entropy = 0x6A99B44Cu,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0xC0B0Au,
      .stamp = 0x7FFFu,
@@ -248,11 +260,770 @@ inline constexpr Frame kFrames[] = {
      .hex =
          "0211223344f602a1b2c3d4e508004502003c000040003d112aaa0a0001020a00fe03b44c12b700280000de00ffff000c"
          "0b0a0000000000000031d00d00000afe0b0a7fff0001cfc72856"},
+    {.name = "send_first_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x8D12DFDu,
+     .layout = "meth time reth",
+     .opcode = 0xC0u,
+     .dqpn = 0x112233u,
+     .has_timestamp = 1,
+     .psn = 0xFF00u,
+     .rqmsn = 0xFFFEu,
+     .msn = 0x8000u,
+     .stamp = 0xA0Bu,
+     .message_bytes = 1025,
+     .payload_bytes = 256,
+     .payload_seed = 21,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020144000040003d1129a20a0001020a00fe032dfd12b701300000c000ffff0011"
+         "22331000ff00fffe80000a0b000100000000000000000000000000000401151c232a31383f464d545b626970777e858c"
+         "939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dc"
+         "e3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c"
+         "333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c"
+         "838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5cc"
+         "d3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070eabff"
+         "1249"},
+    {.name = "send_middle_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xA708A7AEu,
+     .layout = "meth time reth",
+     .opcode = 0xC1u,
+     .dqpn = 0x112234u,
+     .has_timestamp = 1,
+     .psn = 0xFF01u,
+     .rqmsn = 0x1u,
+     .msn = 0x2u,
+     .stamp = 0xFFFFu,
+     .coarse = 1,
+     .va = 0xFFFFFF00u,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 16,
+     .payload_seed = 22,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020054000040003d112a920a0001020a00fe03a7ae12b700400000c100ffff0011"
+         "22341000ff0100010002ffff800100000000ffffff0000000000ffffffff161d242b323940474e555c636a71787f0e15"
+         "8d3a"},
+    {.name = "send_last_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x4540215Fu,
+     .layout = "meth reth",
+     .opcode = 0xC2u,
+     .pad = 1,
+     .dqpn = 0x112235u,
+     .ack_request = 1,
+     .psn = 0xFF02u,
+     .rqmsn = 0x3u,
+     .msn = 0x4u,
+     .va = 0x400u,
+     .message_bytes = 1027,
+     .payload_bytes = 3,
+     .payload_seed = 23,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020044000040003d112aa20a0001020a00fe03215f12b700300000c210ffff0011"
+         "22358000ff020003000400000000000004000000000000000403171e2500d78a7350"},
+    {.name = "send_last_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xE3779B10u,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC3u,
+     .dqpn = 0x112236u,
+     .ack_request = 1,
+     .retransmission = 1,
+     .has_timestamp = 1,
+     .psn = 0xFF03u,
+     .rqmsn = 0x5u,
+     .msn = 0x6u,
+     .stamp = 0x1u,
+     .va = 0x1000u,
+     .message_bytes = 4104,
+     .immediate = "f1e2d3c4",
+     .payload_bytes = 8,
+     .payload_seed = 24,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020050000040003d112a960a0001020a00fe039b1012b7003c0000c300ffff0011"
+         "2236b000ff03000500060001000100000000000010000000000000001008f1e2d3c4181f262d343b4249e4431419"},
+    {.name = "send_only_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x81AF14C1u,
+     .layout = "meth time reth",
+     .opcode = 0xC4u,
+     .pad = 3,
+     .dqpn = 0x112237u,
+     .has_timestamp = 1,
+     .psn = 0xFF04u,
+     .solicited = 1,
+     .rqmsn = 0x7u,
+     .msn = 0x8u,
+     .stamp = 0x2u,
+     .message_bytes = 33,
+     .payload_bytes = 33,
+     .payload_seed = 25,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020068000040003d112a7e0a0001020a00fe0314c112b700540000c4b0ffff0011"
+         "22371000ff040007000800020001000000000000000000000000000000211920272e353c434a51585f666d747b828990"
+         "979ea5acb3bac1c8cfd6dde4ebf2f900000080b9e16f"},
+    {.name = "send_only_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x1FE68E72u,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC5u,
+     .pad = 2,
+     .dqpn = 0x112238u,
+     .has_timestamp = 1,
+     .psn = 0xFF05u,
+     .rqmsn = 0x9u,
+     .msn = 0xAu,
+     .stamp = 0x3u,
+     .message_bytes = 2,
+     .immediate = "00000001",
+     .payload_bytes = 2,
+     .payload_seed = 26,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502004c000040003d112a9a0a0001020a00fe038e7212b700380000c520ffff0011"
+         "22381000ff050009000a0003000100000000000000000000000000000002000000011a210000f544482d"},
+    {.name = "send_last_inv_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xBE1E0823u,
+     .layout = "meth time reth ieth",
+     .opcode = 0xD6u,
+     .dqpn = 0x112239u,
+     .has_timestamp = 1,
+     .psn = 0xFF06u,
+     .rqmsn = 0xBu,
+     .msn = 0xCu,
+     .stamp = 0x4u,
+     .va = 0x200u,
+     .message_bytes = 516,
+     .payload_bytes = 4,
+     .payload_seed = 27,
+     .invalidate = 0xFEDCBA98u,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502004c000040003d112a9a0a0001020a00fe03082312b700380000d600ffff0011"
+         "22391000ff06000b000c0004000100000000000002000000000000000204fedcba981b2229305c3c0272"},
+    {.name = "send_only_inv_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x5C5581D4u,
+     .layout = "meth reth ieth",
+     .opcode = 0xD7u,
+     .pad = 3,
+     .dqpn = 0x11223Au,
+     .psn = 0xFF07u,
+     .rqmsn = 0xDu,
+     .msn = 0xEu,
+     .message_bytes = 5,
+     .payload_bytes = 5,
+     .payload_seed = 28,
+     .invalidate = 0x1234567u,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502004c000040003d112a9a0a0001020a00fe0381d412b700380000d730ffff0011"
+         "223a0000ff07000d000e00000000000000000000000000000005012345671c232a31380000000228754d"},
+    {.name = "read_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xFA8CFB85u,
+     .layout = "meth time reth",
+     .opcode = 0xCCu,
+     .dqpn = 0x11223Bu,
+     .has_timestamp = 1,
+     .psn = 0xFF08u,
+     .msn = 0x10u,
+     .stamp = 0x5u,
+     .va = 0x7F0011223344FFFFull,
+     .rkey = 0xA0A0B0B0u,
+     .message_bytes = 2147483648u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020044000040003d112aa20a0001020a00fe03fb8512b700300000cc00ffff0011"
+         "223b1000ff0800000010000500017f0011223344ffffa0a0b0b08000000051d762eb"},
+    {.name = "read_response_first_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x98C47536u,
+     .layout = "meth time reth",
+     .opcode = 0xCDu,
+     .dqpn = 0x11223Cu,
+     .has_timestamp = 1,
+     .psn = 0xFF09u,
+     .msn = 0x10u,
+     .stamp = 0x6u,
+     .message_bytes = 20000,
+     .payload_bytes = 128,
+     .payload_seed = 29,
+     .hex =
+         "0211223344f602a1b2c3d4e50800450200c4000040003d112a220a0001020a00fe03753612b700b00000cd00ffff0011"
+         "223c1000ff09000000100006000100000000000000000000000000004e201d242b323940474e555c636a71787f868d94"
+         "9ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4"
+         "ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d34"
+         "3b424950575e656c737a81888f96af3e56de"},
+    {.name = "read_response_middle_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x36FBEEE7u,
+     .layout = "meth time reth",
+     .opcode = 0xCEu,
+     .dqpn = 0x11223Du,
+     .has_timestamp = 1,
+     .psn = 0xFF0Au,
+     .msn = 0x11u,
+     .stamp = 0x7u,
+     .va = 0x1000u,
+     .message_bytes = 20000,
+     .payload_bytes = 64,
+     .payload_seed = 30,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020084000040003d112a620a0001020a00fe03eee712b700700000ce00ffff0011"
+         "223d1000ff0a000000110007000100000000000010000000000000004e201e252c333a41484f565d646b727980878e95"
+         "9ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7fe4f"
+         "6ff0"},
+    {.name = "read_response_last_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xD5336898u,
+     .layout = "meth reth",
+     .opcode = 0xCFu,
+     .pad = 3,
+     .dqpn = 0x11223Eu,
+     .ack_request = 1,
+     .psn = 0xFF0Bu,
+     .msn = 0x12u,
+     .va = 0xFFFFFFFEu,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 1,
+     .payload_seed = 31,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020044000040003d112aa20a0001020a00fe03689812b700300000cf30ffff0011"
+         "223e8000ff0b0000001200000000fffffffe00000000ffffffff1f000000ea14da40"},
+    {.name = "read_response_only_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x736AE249u,
+     .layout = "meth time reth",
+     .opcode = 0xD0u,
+     .dqpn = 0x11223Fu,
+     .has_timestamp = 1,
+     .psn = 0xFF0Cu,
+     .msn = 0x13u,
+     .stamp = 0x8u,
+     .message_bytes = 40,
+     .payload_bytes = 40,
+     .payload_seed = 32,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502006c000040003d112a7a0a0001020a00fe03e24912b700580000d000ffff0011"
+         "223f1000ff0c00000013000800010000000000000000000000000000002820272e353c434a51585f666d747b82899097"
+         "9ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a319dedfd81"},
+    {.name = "atomic_ack_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x11A25BFAu,
+     .layout = "meth time atomic_ack",
+     .opcode = 0xD2u,
+     .dqpn = 0x112240u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Du,
+     .msn = 0x14u,
+     .stamp = 0x9u,
+     .original = 0x8877665544332211ull,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502003c000040003d112aaa0a0001020a00fe035bfa12b700280000d200ffff0011"
+         "22401000ff0d000000140009000188776655443322119fdbac8a"},
+    {.name = "compare_swap_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xAFD9D5ABu,
+     .layout = "meth time atomic",
+     .opcode = 0xD3u,
+     .dqpn = 0x112241u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Eu,
+     .msn = 0x15u,
+     .stamp = 0xAu,
+     .va = 0x1122334455667788ull,
+     .rkey = 0x99AABBCCu,
+     .swap_or_add = 0xDDEEFF0011223344ull,
+     .compare = 0x5566778899AABBCCull,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020050000040003d112a960a0001020a00fe03d5ab12b7003c0000d300ffff0011"
+         "22411000ff0e00000015000a0001112233445566778899aabbccddeeff00112233445566778899aabbcc4fbb5268"},
+    {.name = "fetch_add_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x4E114F5Cu,
+     .layout = "meth atomic",
+     .opcode = 0xD4u,
+     .dqpn = 0x112242u,
+     .ack_request = 1,
+     .psn = 0xFF0Fu,
+     .msn = 0x16u,
+     .va = 0xFFFFFFFFFFFFFFF8ull,
+     .rkey = 0x1u,
+     .swap_or_add = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502004c000040003d112a9a0a0001020a00fe034f5c12b700380000d400ffff0011"
+         "22428000ff0f00000016fffffffffffffff80000000100000000000000010000000000000000f643fab9"},
+    {.name = "rc_send_first_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xEC48C90Du,
+     .dqpn = 0x11u,
+     .psn = 0xABC000u,
+     .migrated = 1,
+     .payload_bytes = 256,
+     .payload_seed = 40,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502012c000040003d1129ba0a0001020a00fe03c90d12b7011800000040ffff0000"
+         "001100abc000282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b32394047"
+         "4e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b82899097"
+         "9ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7"
+         "eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b22293037"
+         "3e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b72798087"
+         "8e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a219538af37"},
+    {.name = "rc_send_middle_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x8A8042BEu,
+     .opcode = 0x1u,
+     .dqpn = 0x12u,
+     .psn = 0xABC001u,
+     .migrated = 1,
+     .payload_bytes = 256,
+     .payload_seed = 41,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502012c000040003d1129ba0a0001020a00fe0342be12b7011800000140ffff0000"
+         "001200abc0012930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a4148"
+         "4f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a9198"
+         "9fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8"
+         "eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a3138"
+         "3f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a8188"
+         "8f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b2229fed788"},
+    {.name = "rc_send_last_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x28B7BC6Fu,
+     .opcode = 0x2u,
+     .pad = 3,
+     .dqpn = 0x13u,
+     .ack_request = 1,
+     .psn = 0xABC002u,
+     .solicited = 1,
+     .migrated = 1,
+     .payload_bytes = 1,
+     .payload_seed = 42,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03bc6f12b7001c000002f0ffff0000"
+         "001380abc0022a0000004c4818dc"},
+    {.name = "rc_send_last_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xC6EF3620u,
+     .layout = "immediate",
+     .opcode = 0x3u,
+     .dqpn = 0x14u,
+     .psn = 0xABC003u,
+     .migrated = 1,
+     .immediate = "0badcafe",
+     .payload_bytes = 4,
+     .payload_seed = 43,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020034000040003d112ab20a0001020a00fe03362012b7002000000340ffff0000"
+         "001400abc0030badcafe2b3239400e832ab9"},
+    {.name = "rc_send_only_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x6526AFD1u,
+     .opcode = 0x4u,
+     .pad = 2,
+     .dqpn = 0x15u,
+     .ack_request = 1,
+     .psn = 0xABC004u,
+     .migrated = 1,
+     .payload_bytes = 10,
+     .payload_seed = 44,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020038000040003d112aae0a0001020a00fe03afd112b7002400000460ffff0000"
+         "001580abc0042c333a41484f565d646b0000f1ae49cb"},
+    {.name = "rc_send_only_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x35E2982u,
+     .layout = "immediate",
+     .opcode = 0x5u,
+     .dqpn = 0x16u,
+     .psn = 0xABC005u,
+     .immediate = "ffffffff",
+     .payload_seed = 45,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03298212b7001c00000500ffff0000"
+         "001600abc005ffffffff94b75e9e"},
+    {.name = "rc_write_first_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xA195A333u,
+     .layout = "reth",
+     .opcode = 0x6u,
+     .dqpn = 0x17u,
+     .psn = 0xABC006u,
+     .migrated = 1,
+     .va = 0x1000200030004000ull,
+     .rkey = 0x50006000u,
+     .message_bytes = 1024,
+     .payload_bytes = 512,
+     .payload_seed = 46,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502023c000040003d1128aa0a0001020a00fe03a33312b7022800000640ffff0000"
+         "001700abc006100020003000400050006000000004002e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dd"
+         "e4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d"
+         "343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d"
+         "848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cd"
+         "d4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d"
+         "242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d"
+         "747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bd"
+         "c4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d"
+         "141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d"
+         "646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6ad"
+         "b4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd"
+         "040b121920277a6c3fd4"},
+    {.name = "rc_write_middle_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x3FCD1CE4u,
+     .opcode = 0x7u,
+     .dqpn = 0x18u,
+     .psn = 0xABC007u,
+     .migrated = 1,
+     .payload_bytes = 64,
+     .payload_seed = 47,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502006c000040003d112a7a0a0001020a00fe031ce412b7005800000740ffff0000"
+         "001800abc0072f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e"
+         "555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e86c086e4f"},
+    {.name = "rc_write_last_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xDE049695u,
+     .opcode = 0x8u,
+     .pad = 1,
+     .dqpn = 0x19u,
+     .ack_request = 1,
+     .psn = 0xABC008u,
+     .migrated = 1,
+     .payload_bytes = 63,
+     .payload_seed = 48,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502006c000040003d112a7a0a0001020a00fe03969512b7005800000850ffff0000"
+         "001980abc00830373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f"
+         "565d646b727980878e959ca3aab1b8bfc6cdd4dbe2005611d689"},
+    {.name = "rc_write_last_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x7C3C1046u,
+     .layout = "immediate",
+     .opcode = 0x9u,
+     .pad = 2,
+     .dqpn = 0x1Au,
+     .psn = 0xABC009u,
+     .migrated = 1,
+     .immediate = "10203040",
+     .payload_bytes = 2,
+     .payload_seed = 49,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020034000040003d112ab20a0001020a00fe03104612b7002000000960ffff0000"
+         "001a00abc0091020304031380000de0ae6af"},
+    {.name = "rc_write_only_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x1A7389F7u,
+     .layout = "reth",
+     .opcode = 0xAu,
+     .pad = 1,
+     .dqpn = 0x1Bu,
+     .psn = 0xABC00Au,
+     .migrated = 1,
+     .va = 0x1u,
+     .rkey = 0x2u,
+     .message_bytes = 3,
+     .payload_bytes = 3,
+     .payload_seed = 50,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020040000040003d112aa60a0001020a00fe0389f712b7002c00000a50ffff0000"
+         "001b00abc00a0000000000000001000000020000000332394000bac35bab"},
+    {.name = "rc_write_only_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xB8AB03A8u,
+     .layout = "reth immediate",
+     .opcode = 0xBu,
+     .dqpn = 0x1Cu,
+     .psn = 0xABC00Bu,
+     .migrated = 1,
+     .va = 0xFFFFFFFFFFFFFFFFull,
+     .rkey = 0xFFFFFFFFu,
+     .message_bytes = 8,
+     .immediate = "a0b0c0d0",
+     .payload_bytes = 8,
+     .payload_seed = 51,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020048000040003d112a9e0a0001020a00fe0303a812b7003400000b40ffff0000"
+         "001c00abc00bffffffffffffffffffffffff00000008a0b0c0d0333a41484f565d649c94acaf"},
+    {.name = "rc_read_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x56E27D59u,
+     .layout = "reth",
+     .opcode = 0xCu,
+     .dqpn = 0x1Du,
+     .psn = 0xABC00Cu,
+     .migrated = 1,
+     .va = 0xABCDEFu,
+     .rkey = 0x123u,
+     .message_bytes = 4294967295u,
+     .payload_seed = 52,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502003c000040003d112aaa0a0001020a00fe037d5912b7002800000c40ffff0000"
+         "001d00abc00c0000000000abcdef00000123ffffffff8e4e9fcc"},
+    {.name = "rc_read_response_first_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xF519F70Au,
+     .layout = "aeth",
+     .opcode = 0xDu,
+     .dqpn = 0x1Eu,
+     .psn = 0xABC00Du,
+     .migrated = 1,
+     .payload_bytes = 32,
+     .payload_seed = 53,
+     .syndrome = 0x1Fu,
+     .ack_msn = 0xFFFFFFu,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020050000040003d112a960a0001020a00fe03f70a12b7003c00000d40ffff0000"
+         "001e00abc00d1fffffff353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070efcd4703c"},
+    {.name = "rc_read_response_middle_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x935170BBu,
+     .opcode = 0xEu,
+     .dqpn = 0x1Fu,
+     .psn = 0xABC00Eu,
+     .migrated = 1,
+     .payload_bytes = 32,
+     .payload_seed = 54,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502004c000040003d112a9a0a0001020a00fe0370bb12b7003800000e40ffff0000"
+         "001f00abc00e363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f5f605313"},
+    {.name = "rc_read_response_last_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x3188EA6Cu,
+     .layout = "aeth",
+     .opcode = 0xFu,
+     .pad = 3,
+     .dqpn = 0x20u,
+     .psn = 0xABC00Fu,
+     .migrated = 1,
+     .payload_bytes = 5,
+     .payload_seed = 55,
+     .ack_msn = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020038000040003d112aae0a0001020a00fe03ea6c12b7002400000f70ffff0000"
+         "002000abc00f00000001373e454c530000005439d3b5"},
+    {.name = "rc_read_response_only_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xCFC0641Du,
+     .layout = "aeth",
+     .opcode = 0x10u,
+     .dqpn = 0x21u,
+     .psn = 0xABC010u,
+     .migrated = 1,
+     .payload_seed = 56,
+     .syndrome = 0x1Fu,
+     .ack_msn = 0x2u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03641d12b7001c00001040ffff0000"
+         "002100abc0101f00000259ce5072"},
+    {.name = "rc_acknowledge_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x6DF7DDCEu,
+     .layout = "aeth",
+     .opcode = 0x11u,
+     .dqpn = 0x22u,
+     .psn = 0xABC011u,
+     .migrated = 1,
+     .payload_seed = 57,
+     .syndrome = 0x2Eu,
+     .ack_msn = 0x102u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03ddce12b7001c00001140ffff0000"
+         "002200abc0112e000102ad5dbc6f"},
+    {.name = "rc_atomic_ack_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xC2F577Fu,
+     .layout = "aeth atomic_ack",
+     .opcode = 0x12u,
+     .dqpn = 0x23u,
+     .psn = 0xABC012u,
+     .migrated = 1,
+     .payload_seed = 58,
+     .original = 0x123456789ABCDEFull,
+     .syndrome = 0x1Fu,
+     .ack_msn = 0x3u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020038000040003d112aae0a0001020a00fe03577f12b7002400001240ffff0000"
+         "002300abc0121f0000030123456789abcdefe3936771"},
+    {.name = "rc_compare_swap_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xAA66D130u,
+     .layout = "atomic",
+     .opcode = 0x13u,
+     .dqpn = 0x24u,
+     .psn = 0xABC013u,
+     .migrated = 1,
+     .va = 0x10u,
+     .rkey = 0x20u,
+     .payload_seed = 59,
+     .swap_or_add = 0x30u,
+     .compare = 0xFFFFFFFFFFFFFFFFull,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020048000040003d112a9e0a0001020a00fe03d13012b7003400001340ffff0000"
+         "002400abc0130000000000000010000000200000000000000030ffffffffffffffff95e7b8f1"},
+    {.name = "rc_fetch_add_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x489E4AE1u,
+     .layout = "atomic",
+     .opcode = 0x14u,
+     .dqpn = 0x25u,
+     .psn = 0xABC014u,
+     .migrated = 1,
+     .va = 0x18u,
+     .rkey = 0x21u,
+     .payload_seed = 60,
+     .swap_or_add = 0xFFFFFFFFFFFFFFFFull,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020048000040003d112a9e0a0001020a00fe034ae112b7003400001440ffff0000"
+         "002500abc014000000000000001800000021ffffffffffffffff0000000000000000fcd83e4a"},
+    {.name = "rc_send_last_inv_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xE6D5C492u,
+     .layout = "ieth",
+     .opcode = 0x16u,
+     .dqpn = 0x26u,
+     .psn = 0xABC015u,
+     .migrated = 1,
+     .payload_bytes = 12,
+     .payload_seed = 61,
+     .invalidate = 0xFF01u,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502003c000040003d112aaa0a0001020a00fe03c49212b7002800001640ffff0000"
+         "002600abc0150000ff013d444b525960676e757c838a36d9c713"},
+    {.name = "rc_send_only_inv_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x850D3E43u,
+     .layout = "ieth",
+     .opcode = 0x17u,
+     .dqpn = 0x27u,
+     .ack_request = 1,
+     .psn = 0xABC016u,
+     .migrated = 1,
+     .payload_seed = 62,
+     .invalidate = 0xFF010000u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe033e4312b7001c00001740ffff0000"
+         "002780abc016ff010000e6ae31a2"},
+    {.name = "ud_send_only_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x2344B7F4u,
+     .layout = "deth",
+     .opcode = 0x64u,
+     .pad = 2,
+     .dqpn = 0x28u,
+     .psn = 0xABC017u,
+     .migrated = 1,
+     .payload_bytes = 30,
+     .payload_seed = 63,
+     .qkey = 0x11111111u,
+     .sqpn = 0xFEDCBAu,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020054000040003d112a920a0001020a00fe03b7f412b7004000006460ffff0000"
+         "002800abc0171111111100fedcba3f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a00009c99"
+         "4eef"},
+    {.name = "ud_send_only_imm_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xC17C31A5u,
+     .layout = "deth immediate",
+     .opcode = 0x65u,
+     .dqpn = 0x29u,
+     .psn = 0xABC018u,
+     .solicited = 1,
+     .migrated = 1,
+     .immediate = "89abcdef",
+     .payload_bytes = 4,
+     .payload_seed = 64,
+     .qkey = 0x80010000u,
+     .sqpn = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e508004502003c000040003d112aaa0a0001020a00fe0331a512b70028000065c0ffff0000"
+         "002900abc018800100000000000189abcdef40474e55693d99fe"},
     {.name = "write_first_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x8D12DFDu,
+     .entropy = 0x5FB3AB56u,
+     .layout = "meth time reth",
      .opcode = 0xC6u,
      .dqpn = 0x12345u,
      .has_timestamp = 1,
@@ -266,15 +1037,16 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 64,
      .payload_seed = 1,
      .hex =
-         "0211223344f602a1b2c3d4e586dd602008d10070113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b0022dfd12b700700000c600ffff0001234510ffffff01020304beef00017f00112233445566cafe000100ab"
+         "0211223344f602a1b2c3d4e586dd60205fb30070113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002ab5612b700700000c600ffff0001234510ffffff01020304beef00017f00112233445566cafe000100ab"
          "cdef01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c"
-         "434a51585f666d747b828990979ea5acb3ba6ede87c5"},
+         "434a51585f666d747b828990979ea5acb3ba875f28f2"},
     {.name = "write_middle_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xA708A7AEu,
+     .entropy = 0xFDEB2507u,
+     .layout = "meth time reth",
      .opcode = 0xC7u,
      .dqpn = 0xABCDEFu,
      .retransmission = 1,
@@ -288,19 +1060,20 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 256,
      .payload_seed = 2,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020a7080130113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002a7ae12b701300000c700ffff00abcdef300000000000ffff00018001000000000000100080000001ffff"
+         "0211223344f602a1b2c3d4e586dd6020fdeb0130113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002250712b701300000c700ffff00abcdef300000000000ffff00018001000000000000100080000001ffff"
          "ffff020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d"
          "444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d"
          "949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dd"
          "e4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d"
          "343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d"
-         "848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb8117ec8b"},
+         "848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb7d834484"},
     {.name = "write_last_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x4540215Fu,
+     .entropy = 0x9C229EB8u,
+     .layout = "meth reth",
      .opcode = 0xC8u,
      .pad = 3,
      .dqpn = 0x3u,
@@ -314,14 +1087,15 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 1,
      .payload_seed = 3,
      .hex =
-         "0211223344f602a1b2c3d4e586dd602045400030113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002215f12b700300000c830ffff00000003807fffffffff0001ffffffffffffffffffffffff000010010300"
-         "0000308f7aac"},
+         "0211223344f602a1b2c3d4e586dd60209c220030113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0029eb812b700300000c830ffff00000003807fffffffff0001ffffffffffffffffffffffff000010010300"
+         "0000971cc0a0"},
     {.name = "write_last_imm_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xE3779B10u,
+     .entropy = 0x3A5A1869u,
+     .layout = "meth time reth immediate",
      .opcode = 0xC9u,
      .pad = 2,
      .dqpn = 0xFFFFFFu,
@@ -339,14 +1113,15 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 2,
      .payload_seed = 4,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020e3770038113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b0029b1012b700380000c920ffff00ffffffb080000080017ffe800000010102030405060708112233440000"
-         "2002deadbe01040b00000a606c00"},
+         "0211223344f602a1b2c3d4e586dd60203a5a0038113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002186912b700380000c920ffff00ffffffb080000080017ffe800000010102030405060708112233440000"
+         "2002deadbe01040b00005beb2e76"},
     {.name = "write_only_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x81AF14C1u,
+     .entropy = 0xD891921Au,
+     .layout = "meth time reth",
      .opcode = 0xCAu,
      .pad = 1,
      .pkey = 0x8001u,
@@ -362,14 +1137,15 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 35,
      .payload_seed = 5,
      .hex =
-         "0211223344f602a1b2c3d4e586dd602081af0054113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b00214c112b700540000ca1080010000010090123456000000ff12340001a0b0c0d0e0f00011000001000000"
-         "0023050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf300ec9b76ad"},
+         "0211223344f602a1b2c3d4e586dd6020d8910054113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002921a12b700540000ca1080010000010090123456000000ff12340001a0b0c0d0e0f00011000001000000"
+         "0023050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3001f36dc7d"},
     {.name = "write_only_imm_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x1FE68E72u,
+     .entropy = 0x76C90BCBu,
+     .layout = "meth time reth immediate",
      .opcode = 0xCBu,
      .dqpn = 0x101u,
      .has_timestamp = 1,
@@ -379,31 +1155,33 @@ inline constexpr Frame kFrames[] = {
      .stamp = 0xFFFFu,
      .immediate = "01020304",
      .hex =
-         "0211223344f602a1b2c3d4e586dd60201fe60034113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b0028e7212b700340000cb00ffff000001011065432100070009ffff00010000000000000000000000000000"
-         "00000102030498d3fe14"},
+         "0211223344f602a1b2c3d4e586dd602076c90034113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0020bcb12b700340000cb00ffff000001011065432100070009ffff00010000000000000000000000000000"
+         "000001020304bf63ed23"},
     {.name = "acknowledge_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xBE1E0823u,
+     .entropy = 0x1500857Cu,
      .dscp = 46,
      .sent_ecn = 0,
      .outer_ecn = 0,
      .ecn = 0,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0xBEEFu,
      .psn = 0xAu,
      .syndrome = 0x1Fu,
      .ack_msn = 0xF0F1F2u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6b80be1e001c113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002082312b7001c0000d100ffff0000beef0000000a1ff0f1f29f4d665c"},
+         "0211223344f602a1b2c3d4e586dd6b801500001c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002857c12b7001c0000d100ffff0000beef0000000a1ff0f1f2c73b4959"},
     {.name = "endpoint_request_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x5C5581D4u,
+     .entropy = 0xB337FF2Du,
+     .layout = "erth",
      .opcode = 0xD8u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -413,14 +1191,15 @@ inline constexpr Frame kFrames[] = {
      .operation = 1,
      .port_mask = 0x8001C0DEu,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60205c550028113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b00281d412b700280000d800ffff000000020000a55a0001005c8001c0de00000000432180012de26e63"},
+         "0211223344f602a1b2c3d4e586dd6020b3370028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002ff2d12b700280000d800ffff000000020000a55a0001005c8001c0de00000000432180014ec45732"},
     {.name = "endpoint_response_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xFA8CFB85u,
+     .entropy = 0x516F78DEu,
      .dscp = 46,
+     .layout = "eeth",
      .opcode = 0xD9u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -428,15 +1207,16 @@ inline constexpr Frame kFrames[] = {
      .vendor = 0xC5u,
      .operation = 2,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba0fa8c003c113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002fb8512b7003c0000d900ffff000000020000a55a000800c5000000000000000000000000000000000000"
-         "0000000000004321000000000000b1521ff9"},
+         "0211223344f602a1b2c3d4e586dd6ba0516f003c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00278de12b7003c0000d900ffff000000020000a55a000800c5000000000000000000000000000000000000"
+         "00000000000043210000000000003f26b0c3"},
     {.name = "sack_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x98C47536u,
+     .entropy = 0xEFA6F28Fu,
      .dscp = 46,
+     .layout = "sack",
      .opcode = 0xDCu,
      .dqpn = 0xD0E0Fu,
      .retransmission = 1,
@@ -456,15 +1236,16 @@ inline constexpr Frame kFrames[] = {
      .penalty = 127,
      .received_units = 0xFFEEDDu,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba098c4003c113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002753612b7003c0000dc00ffff000d0e0f20fedcba0020fff089abcdef1357246800fedcba00c8ffc28000"
-         "0000000000019abc7fffffffeedd3ef87946"},
+         "0211223344f602a1b2c3d4e586dd6ba0efa6003c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002f28f12b7003c0000dc00ffff000d0e0f20fedcba0020fff089abcdef1357246800fedcba00c8ffc28000"
+         "0000000000019abc7fffffffeedddcefd638"},
     {.name = "nack_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x36FBEEE7u,
+     .entropy = 0x8DDE6C40u,
      .dscp = 46,
+     .layout = "neth",
      .opcode = 0xDDu,
      .dqpn = 0xA0B0Cu,
      .psn = 0xFFFu,
@@ -476,14 +1257,15 @@ inline constexpr Frame kFrames[] = {
      .reason = 0xBu,
      .vendor = 0x77u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba036fb002c113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002eee712b7002c0000dd00ffff000a0b0c00000fff00000b7701020304ffff000100000fff2000567834aa"
-         "a0ee"},
+         "0211223344f602a1b2c3d4e586dd6ba08dde002c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0026c4012b7002c0000dd00ffff000a0b0c00000fff00000b7701020304ffff000100000fff20005678cc9a"
+         "c3b2"},
     {.name = "probe_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xD5336898u,
+     .entropy = 0x2C15E5F1u,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0xC0B0Au,
      .stamp = 0x7FFFu,
@@ -492,8 +1274,781 @@ inline constexpr Frame kFrames[] = {
      .vendor = 0x31u,
      .probe_id = 0xD00Du,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020d5330028113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002689812b700280000de00ffff000c0b0a0000000000000031d00d00000afe0b0a7fff0001b713fe43"},
+         "0211223344f602a1b2c3d4e586dd60202c150028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002e5f112b700280000de00ffff000c0b0a0000000000000031d00d00000afe0b0a7fff0001490c0687"},
+    {.name = "send_first_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xCA4D5FA2u,
+     .layout = "meth time reth",
+     .opcode = 0xC0u,
+     .dqpn = 0x112233u,
+     .has_timestamp = 1,
+     .psn = 0xFF00u,
+     .rqmsn = 0xFFFEu,
+     .msn = 0x8000u,
+     .stamp = 0xA0Bu,
+     .message_bytes = 1025,
+     .payload_bytes = 256,
+     .payload_seed = 21,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020ca4d0130113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0025fa212b701300000c000ffff001122331000ff00fffe80000a0b00010000000000000000000000000000"
+         "0401151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950"
+         "575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0"
+         "a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0"
+         "f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940"
+         "474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990"
+         "979ea5acb3bac1c8cfd6dde4ebf2f900070e2f6faadb"},
+    {.name = "send_middle_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x6884D953u,
+     .layout = "meth time reth",
+     .opcode = 0xC1u,
+     .dqpn = 0x112234u,
+     .has_timestamp = 1,
+     .psn = 0xFF01u,
+     .rqmsn = 0x1u,
+     .msn = 0x2u,
+     .stamp = 0xFFFFu,
+     .coarse = 1,
+     .va = 0xFFFFFF00u,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 16,
+     .payload_seed = 22,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602068840040113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002d95312b700400000c100ffff001122341000ff0100010002ffff800100000000ffffff0000000000ffff"
+         "ffff161d242b323940474e555c636a71787f3f6f0c5e"},
+    {.name = "send_last_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x6BC5304u,
+     .layout = "meth reth",
+     .opcode = 0xC2u,
+     .pad = 1,
+     .dqpn = 0x112235u,
+     .ack_request = 1,
+     .psn = 0xFF02u,
+     .rqmsn = 0x3u,
+     .msn = 0x4u,
+     .va = 0x400u,
+     .message_bytes = 1027,
+     .payload_bytes = 3,
+     .payload_seed = 23,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602006bc0030113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002530412b700300000c210ffff001122358000ff020003000400000000000004000000000000000403171e"
+         "25008687e745"},
+    {.name = "send_last_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xA4F3CCB5u,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC3u,
+     .dqpn = 0x112236u,
+     .ack_request = 1,
+     .retransmission = 1,
+     .has_timestamp = 1,
+     .psn = 0xFF03u,
+     .rqmsn = 0x5u,
+     .msn = 0x6u,
+     .stamp = 0x1u,
+     .va = 0x1000u,
+     .message_bytes = 4104,
+     .immediate = "f1e2d3c4",
+     .payload_bytes = 8,
+     .payload_seed = 24,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020a4f3003c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002ccb512b7003c0000c300ffff00112236b000ff0300050006000100010000000000001000000000000000"
+         "1008f1e2d3c4181f262d343b4249da31401e"},
+    {.name = "send_only_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x432B4666u,
+     .layout = "meth time reth",
+     .opcode = 0xC4u,
+     .pad = 3,
+     .dqpn = 0x112237u,
+     .has_timestamp = 1,
+     .psn = 0xFF04u,
+     .solicited = 1,
+     .rqmsn = 0x7u,
+     .msn = 0x8u,
+     .stamp = 0x2u,
+     .message_bytes = 33,
+     .payload_bytes = 33,
+     .payload_seed = 25,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020432b0054113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002466612b700540000c4b0ffff001122371000ff0400070008000200010000000000000000000000000000"
+         "00211920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900000053d793ef"},
+    {.name = "send_only_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xE162C017u,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC5u,
+     .pad = 2,
+     .dqpn = 0x112238u,
+     .has_timestamp = 1,
+     .psn = 0xFF05u,
+     .rqmsn = 0x9u,
+     .msn = 0xAu,
+     .stamp = 0x3u,
+     .message_bytes = 2,
+     .immediate = "00000001",
+     .payload_bytes = 2,
+     .payload_seed = 26,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020e1620038113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002c01712b700380000c520ffff001122381000ff050009000a000300010000000000000000000000000000"
+         "0002000000011a210000514ec778"},
+    {.name = "send_last_inv_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x7F9A39C8u,
+     .layout = "meth time reth ieth",
+     .opcode = 0xD6u,
+     .dqpn = 0x112239u,
+     .has_timestamp = 1,
+     .psn = 0xFF06u,
+     .rqmsn = 0xBu,
+     .msn = 0xCu,
+     .stamp = 0x4u,
+     .va = 0x200u,
+     .message_bytes = 516,
+     .payload_bytes = 4,
+     .payload_seed = 27,
+     .invalidate = 0xFEDCBA98u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60207f9a0038113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00239c812b700380000d600ffff001122391000ff06000b000c000400010000000000000200000000000000"
+         "0204fedcba981b22293037998c57"},
+    {.name = "send_only_inv_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x1DD1B379u,
+     .layout = "meth reth ieth",
+     .opcode = 0xD7u,
+     .pad = 3,
+     .dqpn = 0x11223Au,
+     .psn = 0xFF07u,
+     .rqmsn = 0xDu,
+     .msn = 0xEu,
+     .message_bytes = 5,
+     .payload_bytes = 5,
+     .payload_seed = 28,
+     .invalidate = 0x1234567u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60201dd10038113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002b37912b700380000d730ffff0011223a0000ff07000d000e000000000000000000000000000000050123"
+         "45671c232a31380000003bad6b54"},
+    {.name = "read_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xBC092D2Au,
+     .layout = "meth time reth",
+     .opcode = 0xCCu,
+     .dqpn = 0x11223Bu,
+     .has_timestamp = 1,
+     .psn = 0xFF08u,
+     .msn = 0x10u,
+     .stamp = 0x5u,
+     .va = 0x7F0011223344FFFFull,
+     .rkey = 0xA0A0B0B0u,
+     .message_bytes = 2147483648u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020bc090030113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0022d2a12b700300000cc00ffff0011223b1000ff0800000010000500017f0011223344ffffa0a0b0b08000"
+         "0000882939aa"},
+    {.name = "read_response_first_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x5A40A6DBu,
+     .layout = "meth time reth",
+     .opcode = 0xCDu,
+     .dqpn = 0x11223Cu,
+     .has_timestamp = 1,
+     .psn = 0xFF09u,
+     .msn = 0x10u,
+     .stamp = 0x6u,
+     .message_bytes = 20000,
+     .payload_bytes = 128,
+     .payload_seed = 29,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60205a4000b0113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002a6db12b700b00000cd00ffff0011223c1000ff0900000010000600010000000000000000000000000000"
+         "4e201d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a5158"
+         "5f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8"
+         "afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f963f2898e6"},
+    {.name = "read_response_middle_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xF878208Cu,
+     .layout = "meth time reth",
+     .opcode = 0xCEu,
+     .dqpn = 0x11223Du,
+     .has_timestamp = 1,
+     .psn = 0xFF0Au,
+     .msn = 0x11u,
+     .stamp = 0x7u,
+     .va = 0x1000u,
+     .message_bytes = 20000,
+     .payload_bytes = 64,
+     .payload_seed = 30,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020f8780070113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002208c12b700700000ce00ffff0011223d1000ff0a00000011000700010000000000001000000000000000"
+         "4e201e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b5259"
+         "60676e757c838a91989fa6adb4bbc2c9d0d74dc2876a"},
+    {.name = "read_response_last_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x96AF9A3Du,
+     .layout = "meth reth",
+     .opcode = 0xCFu,
+     .pad = 3,
+     .dqpn = 0x11223Eu,
+     .ack_request = 1,
+     .psn = 0xFF0Bu,
+     .msn = 0x12u,
+     .va = 0xFFFFFFFEu,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 1,
+     .payload_seed = 31,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602096af0030113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0029a3d12b700300000cf30ffff0011223e8000ff0b0000001200000000fffffffe00000000ffffffff1f00"
+         "0000d1445a37"},
+    {.name = "read_response_only_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x34E713EEu,
+     .layout = "meth time reth",
+     .opcode = 0xD0u,
+     .dqpn = 0x11223Fu,
+     .has_timestamp = 1,
+     .psn = 0xFF0Cu,
+     .msn = 0x13u,
+     .stamp = 0x8u,
+     .message_bytes = 40,
+     .payload_bytes = 40,
+     .payload_seed = 32,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602034e70058113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00213ee12b700580000d000ffff0011223f1000ff0c00000013000800010000000000000000000000000000"
+         "002820272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31219d42b4"},
+    {.name = "atomic_ack_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xD31E8D9Fu,
+     .layout = "meth time atomic_ack",
+     .opcode = 0xD2u,
+     .dqpn = 0x112240u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Du,
+     .msn = 0x14u,
+     .stamp = 0x9u,
+     .original = 0x8877665544332211ull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020d31e0028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0028d9f12b700280000d200ffff001122401000ff0d000000140009000188776655443322112ce29b13"},
+    {.name = "compare_swap_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x71560750u,
+     .layout = "meth time atomic",
+     .opcode = 0xD3u,
+     .dqpn = 0x112241u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Eu,
+     .msn = 0x15u,
+     .stamp = 0xAu,
+     .va = 0x1122334455667788ull,
+     .rkey = 0x99AABBCCu,
+     .swap_or_add = 0xDDEEFF0011223344ull,
+     .compare = 0x5566778899AABBCCull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60207156003c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002075012b7003c0000d300ffff001122411000ff0e00000015000a0001112233445566778899aabbccddee"
+         "ff00112233445566778899aabbcc5daadab2"},
+    {.name = "fetch_add_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xF8D8101u,
+     .layout = "meth atomic",
+     .opcode = 0xD4u,
+     .dqpn = 0x112242u,
+     .ack_request = 1,
+     .psn = 0xFF0Fu,
+     .msn = 0x16u,
+     .va = 0xFFFFFFFFFFFFFFF8ull,
+     .rkey = 0x1u,
+     .swap_or_add = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60200f8d0038113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002810112b700380000d400ffff001122428000ff0f00000016fffffffffffffff800000001000000000000"
+         "000100000000000000006b328cbd"},
+    {.name = "rc_send_first_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xADC4FAB2u,
+     .dqpn = 0x11u,
+     .psn = 0xABC000u,
+     .migrated = 1,
+     .payload_bytes = 256,
+     .payload_seed = 40,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020adc40118113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002fab212b7011800000040ffff0000001100abc000282f363d444b525960676e757c838a91989fa6adb4bb"
+         "c2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b"
+         "121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b"
+         "626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4ab"
+         "b2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb"
+         "020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21a07d1f90"},
+    {.name = "rc_send_middle_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x4BFC7463u,
+     .opcode = 0x1u,
+     .dqpn = 0x12u,
+     .psn = 0xABC001u,
+     .migrated = 1,
+     .payload_bytes = 256,
+     .payload_seed = 41,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60204bfc0118113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002746312b7011800000140ffff0000001200abc0012930373e454c535a61686f767d848b9299a0a7aeb5bc"
+         "c3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c"
+         "131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c"
+         "636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5ac"
+         "b3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc"
+         "030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b22c827c6c8"},
+    {.name = "rc_send_last_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xEA33EE14u,
+     .opcode = 0x2u,
+     .pad = 3,
+     .dqpn = 0x13u,
+     .ack_request = 1,
+     .psn = 0xABC002u,
+     .solicited = 1,
+     .migrated = 1,
+     .payload_bytes = 1,
+     .payload_seed = 42,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020ea33001c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002ee1412b7001c000002f0ffff0000001380abc0022a000000d5a3a602"},
+    {.name = "rc_send_last_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x886B67C5u,
+     .layout = "immediate",
+     .opcode = 0x3u,
+     .dqpn = 0x14u,
+     .psn = 0xABC003u,
+     .migrated = 1,
+     .immediate = "0badcafe",
+     .payload_bytes = 4,
+     .payload_seed = 43,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020886b0020113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00267c512b7002000000340ffff0000001400abc0030badcafe2b323940388162f4"},
+    {.name = "rc_send_only_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x26A2E176u,
+     .opcode = 0x4u,
+     .pad = 2,
+     .dqpn = 0x15u,
+     .ack_request = 1,
+     .psn = 0xABC004u,
+     .migrated = 1,
+     .payload_bytes = 10,
+     .payload_seed = 44,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602026a20024113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002e17612b7002400000460ffff0000001580abc0042c333a41484f565d646b0000b8c4cfd0"},
+    {.name = "rc_send_only_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xC4DA5B27u,
+     .layout = "immediate",
+     .opcode = 0x5u,
+     .dqpn = 0x16u,
+     .psn = 0xABC005u,
+     .immediate = "ffffffff",
+     .payload_seed = 45,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020c4da001c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0025b2712b7001c00000500ffff0000001600abc005ffffffff373e695c"},
+    {.name = "rc_write_first_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x6311D4D8u,
+     .layout = "reth",
+     .opcode = 0x6u,
+     .dqpn = 0x17u,
+     .psn = 0xABC006u,
+     .migrated = 1,
+     .va = 0x1000200030004000ull,
+     .rkey = 0x50006000u,
+     .message_bytes = 1024,
+     .payload_bytes = 512,
+     .payload_seed = 46,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602063110228113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002d4d812b7022800000640ffff0000001700abc006100020003000400050006000000004002e353c434a51"
+         "585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1"
+         "a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1"
+         "f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41"
+         "484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91"
+         "989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1"
+         "e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31"
+         "383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81"
+         "888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1"
+         "d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21"
+         "282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71"
+         "787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e27dd8d"},
+    {.name = "rc_write_middle_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x1494E89u,
+     .opcode = 0x7u,
+     .dqpn = 0x18u,
+     .psn = 0xABC007u,
+     .migrated = 1,
+     .payload_bytes = 64,
+     .payload_seed = 47,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602001490058113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0024e8912b7005800000740ffff0000001800abc0072f363d444b525960676e757c838a91989fa6adb4bbc2"
+         "c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e89e0fccfe"},
+    {.name = "rc_write_last_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x9F80C83Au,
+     .opcode = 0x8u,
+     .pad = 1,
+     .dqpn = 0x19u,
+     .ack_request = 1,
+     .psn = 0xABC008u,
+     .migrated = 1,
+     .payload_bytes = 63,
+     .payload_seed = 48,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60209f800058113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002c83a12b7005800000850ffff0000001980abc00830373e454c535a61686f767d848b9299a0a7aeb5bcc3"
+         "cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe200dd7cf6f7"},
+    {.name = "rc_write_last_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x3DB841EBu,
+     .layout = "immediate",
+     .opcode = 0x9u,
+     .pad = 2,
+     .dqpn = 0x1Au,
+     .psn = 0xABC009u,
+     .migrated = 1,
+     .immediate = "10203040",
+     .payload_bytes = 2,
+     .payload_seed = 49,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60203db80020113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00241eb12b7002000000960ffff0000001a00abc009102030403138000077758f82"},
+    {.name = "rc_write_only_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xDBEFBB9Cu,
+     .layout = "reth",
+     .opcode = 0xAu,
+     .pad = 1,
+     .dqpn = 0x1Bu,
+     .psn = 0xABC00Au,
+     .migrated = 1,
+     .va = 0x1u,
+     .rkey = 0x2u,
+     .message_bytes = 3,
+     .payload_bytes = 3,
+     .payload_seed = 50,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020dbef002c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002bb9c12b7002c00000a50ffff0000001b00abc00a0000000000000001000000020000000332394000d576"
+         "d330"},
+    {.name = "rc_write_only_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x7A27354Du,
+     .layout = "reth immediate",
+     .opcode = 0xBu,
+     .dqpn = 0x1Cu,
+     .psn = 0xABC00Bu,
+     .migrated = 1,
+     .va = 0xFFFFFFFFFFFFFFFFull,
+     .rkey = 0xFFFFFFFFu,
+     .message_bytes = 8,
+     .immediate = "a0b0c0d0",
+     .payload_bytes = 8,
+     .payload_seed = 51,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60207a270034113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002354d12b7003400000b40ffff0000001c00abc00bffffffffffffffffffffffff00000008a0b0c0d0333a"
+         "41484f565d64b23bbe7d"},
+    {.name = "rc_read_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x185EAEFEu,
+     .layout = "reth",
+     .opcode = 0xCu,
+     .dqpn = 0x1Du,
+     .psn = 0xABC00Cu,
+     .migrated = 1,
+     .va = 0xABCDEFu,
+     .rkey = 0x123u,
+     .message_bytes = 4294967295u,
+     .payload_seed = 52,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020185e0028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002aefe12b7002800000c40ffff0000001d00abc00c0000000000abcdef00000123ffffffff18ed1c4a"},
+    {.name = "rc_read_response_first_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xB69628AFu,
+     .layout = "aeth",
+     .opcode = 0xDu,
+     .dqpn = 0x1Eu,
+     .psn = 0xABC00Du,
+     .migrated = 1,
+     .payload_bytes = 32,
+     .payload_seed = 53,
+     .syndrome = 0x1Fu,
+     .ack_msn = 0xFFFFFFu,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020b696003c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00228af12b7003c00000d40ffff0000001e00abc00d1fffffff353c434a51585f666d747b828990979ea5ac"
+         "b3bac1c8cfd6dde4ebf2f900070ef2e18dc6"},
+    {.name = "rc_read_response_middle_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x54CDA260u,
+     .opcode = 0xEu,
+     .dqpn = 0x1Fu,
+     .psn = 0xABC00Eu,
+     .migrated = 1,
+     .payload_bytes = 32,
+     .payload_seed = 54,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602054cd0038113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002a26012b7003800000e40ffff0000001f00abc00e363d444b525960676e757c838a91989fa6adb4bbc2c9"
+         "d0d7dee5ecf3fa01080fb9f82dc7"},
+    {.name = "rc_read_response_last_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xF3051C11u,
+     .layout = "aeth",
+     .opcode = 0xFu,
+     .pad = 3,
+     .dqpn = 0x20u,
+     .psn = 0xABC00Fu,
+     .migrated = 1,
+     .payload_bytes = 5,
+     .payload_seed = 55,
+     .ack_msn = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020f3050024113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0021c1112b7002400000f70ffff0000002000abc00f00000001373e454c5300000046f0c715"},
+    {.name = "rc_read_response_only_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x913C95C2u,
+     .layout = "aeth",
+     .opcode = 0x10u,
+     .dqpn = 0x21u,
+     .psn = 0xABC010u,
+     .migrated = 1,
+     .payload_seed = 56,
+     .syndrome = 0x1Fu,
+     .ack_msn = 0x2u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020913c001c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00295c212b7001c00001040ffff0000002100abc0101f0000029318b24e"},
+    {.name = "rc_acknowledge_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x2F740F73u,
+     .layout = "aeth",
+     .opcode = 0x11u,
+     .dqpn = 0x22u,
+     .psn = 0xABC011u,
+     .migrated = 1,
+     .payload_seed = 57,
+     .syndrome = 0x2Eu,
+     .ack_msn = 0x102u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60202f74001c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0020f7312b7001c00001140ffff0000002200abc0112e000102741a2f1f"},
+    {.name = "rc_atomic_ack_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xCDAB8924u,
+     .layout = "aeth atomic_ack",
+     .opcode = 0x12u,
+     .dqpn = 0x23u,
+     .psn = 0xABC012u,
+     .migrated = 1,
+     .payload_seed = 58,
+     .original = 0x123456789ABCDEFull,
+     .syndrome = 0x1Fu,
+     .ack_msn = 0x3u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020cdab0024113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002892412b7002400001240ffff0000002300abc0121f0000030123456789abcdeff0dd0929"},
+    {.name = "rc_compare_swap_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x6BE302D5u,
+     .layout = "atomic",
+     .opcode = 0x13u,
+     .dqpn = 0x24u,
+     .psn = 0xABC013u,
+     .migrated = 1,
+     .va = 0x10u,
+     .rkey = 0x20u,
+     .payload_seed = 59,
+     .swap_or_add = 0x30u,
+     .compare = 0xFFFFFFFFFFFFFFFFull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60206be30034113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00202d512b7003400001340ffff0000002400abc0130000000000000010000000200000000000000030ffff"
+         "ffffffffffff4890a386"},
+    {.name = "rc_fetch_add_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xA1A7C86u,
+     .layout = "atomic",
+     .opcode = 0x14u,
+     .dqpn = 0x25u,
+     .psn = 0xABC014u,
+     .migrated = 1,
+     .va = 0x18u,
+     .rkey = 0x21u,
+     .payload_seed = 60,
+     .swap_or_add = 0xFFFFFFFFFFFFFFFFull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60200a1a0034113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0027c8612b7003400001440ffff0000002500abc014000000000000001800000021ffffffffffffffff0000"
+         "000000000000f12f8298"},
+    {.name = "rc_send_last_inv_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xA851F637u,
+     .layout = "ieth",
+     .opcode = 0x16u,
+     .dqpn = 0x26u,
+     .psn = 0xABC015u,
+     .migrated = 1,
+     .payload_bytes = 12,
+     .payload_seed = 61,
+     .invalidate = 0xFF01u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020a8510028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002f63712b7002800001640ffff0000002600abc0150000ff013d444b525960676e757c838a0bcba209"},
+    {.name = "rc_send_only_inv_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x46896FE8u,
+     .layout = "ieth",
+     .opcode = 0x17u,
+     .dqpn = 0x27u,
+     .ack_request = 1,
+     .psn = 0xABC016u,
+     .migrated = 1,
+     .payload_seed = 62,
+     .invalidate = 0xFF010000u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60204689001c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0026fe812b7001c00001740ffff0000002780abc016ff0100004b41bd2b"},
+    {.name = "ud_send_only_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xE4C0E999u,
+     .layout = "deth",
+     .opcode = 0x64u,
+     .pad = 2,
+     .dqpn = 0x28u,
+     .psn = 0xABC017u,
+     .migrated = 1,
+     .payload_bytes = 30,
+     .payload_seed = 63,
+     .qkey = 0x11111111u,
+     .sqpn = 0xFEDCBAu,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020e4c00040113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002e99912b7004000006460ffff0000002800abc0171111111100fedcba3f464d545b626970777e858c939a"
+         "a1a8afb6bdc4cbd2d9e0e7eef5fc030a000067072657"},
+    {.name = "ud_send_only_imm_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x82F8634Au,
+     .layout = "deth immediate",
+     .opcode = 0x65u,
+     .dqpn = 0x29u,
+     .psn = 0xABC018u,
+     .solicited = 1,
+     .migrated = 1,
+     .immediate = "89abcdef",
+     .payload_bytes = 4,
+     .payload_seed = 64,
+     .qkey = 0x80010000u,
+     .sqpn = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602082f80028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002634a12b70028000065c0ffff0000002900abc018800100000000000189abcdef40474e55e6f778a4"},
     {.name = "write_first_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -501,7 +2056,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x736AE249u,
+     .entropy = 0x212FDCFBu,
+     .layout = "meth time reth",
      .opcode = 0xC6u,
      .dqpn = 0x12345u,
      .has_timestamp = 1,
@@ -515,11 +2071,11 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 64,
      .payload_seed = 1,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020736a00982940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006020736a0070113dfd00000100000000000000000000a001fd00000200000000000000000000b002e249"
+         "0211223344f602a1b2c3d4e586dd6020212f00982940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020212f0070113dfd00000100000000000000000000a001fd00000200000000000000000000b002dcfb"
          "12b700700000c600ffff0001234510ffffff01020304beef00017f00112233445566cafe000100abcdef01080f161d24"
          "2b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d74"
-         "7b828990979ea5acb3bac6996ca2"},
+         "7b828990979ea5acb3ba2433703f"},
     {.name = "write_middle_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -527,7 +2083,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x11A25BFAu,
+     .entropy = 0xBF6756ACu,
+     .layout = "meth time reth",
      .opcode = 0xC7u,
      .dqpn = 0xABCDEFu,
      .retransmission = 1,
@@ -541,15 +2098,15 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 256,
      .payload_seed = 2,
      .hex =
-         "0211223344f602a1b2c3d4e586dd602011a201582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "900200000000602011a20130113dfd00000100000000000000000000a001fd00000200000000000000000000b0025bfa"
+         "0211223344f602a1b2c3d4e586dd6020bf6701582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020bf670130113dfd00000100000000000000000000a001fd00000200000000000000000000b00256ac"
          "12b701300000c700ffff00abcdef300000000000ffff00018001000000000000100080000001ffffffff020910171e25"
          "2c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e75"
          "7c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5"
          "ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e15"
          "1c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e65"
          "6c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5"
-         "bcc3cad1d8dfe6edf4fbc2f5ed45"},
+         "bcc3cad1d8dfe6edf4fb7cf6d400"},
     {.name = "write_last_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -557,7 +2114,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xAFD9D5ABu,
+     .entropy = 0x5D9ED05Du,
+     .layout = "meth reth",
      .opcode = 0xC8u,
      .pad = 3,
      .dqpn = 0x3u,
@@ -571,9 +2129,9 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 1,
      .payload_seed = 3,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020afd900582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006020afd90030113dfd00000100000000000000000000a001fd00000200000000000000000000b002d5ab"
-         "12b700300000c830ffff00000003807fffffffff0001ffffffffffffffffffffffff000010010300000055cf05bd"},
+         "0211223344f602a1b2c3d4e586dd60205d9e00582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000060205d9e0030113dfd00000100000000000000000000a001fd00000200000000000000000000b002d05d"
+         "12b700300000c830ffff00000003807fffffffff0001ffffffffffffffffffffffff0000100103000000938ea4c6"},
     {.name = "write_last_imm_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -581,7 +2139,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x4E114F5Cu,
+     .entropy = 0xFBD64A0Eu,
+     .layout = "meth time reth immediate",
      .opcode = 0xC9u,
      .pad = 2,
      .dqpn = 0xFFFFFFu,
@@ -599,10 +2158,10 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 2,
      .payload_seed = 4,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60204e1100602940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000060204e110038113dfd00000100000000000000000000a001fd00000200000000000000000000b0024f5c"
+         "0211223344f602a1b2c3d4e586dd6020fbd600602940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020fbd60038113dfd00000100000000000000000000a001fd00000200000000000000000000b0024a0e"
          "12b700380000c920ffff00ffffffb080000080017ffe8000000101020304050607081122334400002002deadbe01040b"
-         "0000a88b9359"},
+         "0000a0663541"},
     {.name = "write_only_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -610,7 +2169,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xEC48C90Du,
+     .entropy = 0x9A0DC3BFu,
+     .layout = "meth time reth",
      .opcode = 0xCAu,
      .pad = 1,
      .pkey = 0x8001u,
@@ -626,10 +2186,10 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 35,
      .payload_seed = 5,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020ec48007c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006020ec480054113dfd00000100000000000000000000a001fd00000200000000000000000000b002c90d"
+         "0211223344f602a1b2c3d4e586dd60209a0d007c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000060209a0d0054113dfd00000100000000000000000000a001fd00000200000000000000000000b002c3bf"
          "12b700540000ca1080010000010090123456000000ff12340001a0b0c0d0e0f000110000010000000023050c131a2128"
-         "2f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf300bde78c89"},
+         "2f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3001550b7f9"},
     {.name = "write_only_imm_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -637,7 +2197,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x8A8042BEu,
+     .entropy = 0x38453D70u,
+     .layout = "meth time reth immediate",
      .opcode = 0xCBu,
      .dqpn = 0x101u,
      .has_timestamp = 1,
@@ -647,10 +2208,10 @@ inline constexpr Frame kFrames[] = {
      .stamp = 0xFFFFu,
      .immediate = "01020304",
      .hex =
-         "0211223344f602a1b2c3d4e586dd60208a80005c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000060208a800034113dfd00000100000000000000000000a001fd00000200000000000000000000b00242be"
-         "12b700340000cb00ffff000001011065432100070009ffff000100000000000000000000000000000000010203045093"
-         "34b4"},
+         "0211223344f602a1b2c3d4e586dd60203845005c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602038450034113dfd00000100000000000000000000a001fd00000200000000000000000000b0023d70"
+         "12b700340000cb00ffff000001011065432100070009ffff0001000000000000000000000000000000000102030462b5"
+         "dfef"},
     {.name = "acknowledge_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -658,20 +2219,21 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x28B7BC6Fu,
+     .entropy = 0xD67CB721u,
      .dscp = 46,
      .sent_ecn = 0,
      .outer_ecn = 0,
      .ecn = 0,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0xBEEFu,
      .psn = 0xAu,
      .syndrome = 0x1Fu,
      .ack_msn = 0xF0F1F2u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6b8028b700442940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006b8028b7001c113dfd00000100000000000000000000a001fd00000200000000000000000000b002bc6f"
-         "12b7001c0000d100ffff0000beef0000000a1ff0f1f2685c4bfc"},
+         "0211223344f602a1b2c3d4e586dd6b80d67c00442940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006b80d67c001c113dfd00000100000000000000000000a001fd00000200000000000000000000b002b721"
+         "12b7001c0000d100ffff0000beef0000000a1ff0f1f292e1e19e"},
     {.name = "endpoint_request_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -679,7 +2241,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xC6EF3620u,
+     .entropy = 0x74B430D2u,
+     .layout = "erth",
      .opcode = 0xD8u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -689,9 +2252,9 @@ inline constexpr Frame kFrames[] = {
      .operation = 1,
      .port_mask = 0x8001C0DEu,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020c6ef00502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006020c6ef0028113dfd00000100000000000000000000a001fd00000200000000000000000000b0023620"
-         "12b700280000d800ffff000000020000a55a0001005c8001c0de00000000432180018ccaee0e"},
+         "0211223344f602a1b2c3d4e586dd602074b400502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602074b40028113dfd00000100000000000000000000a001fd00000200000000000000000000b00230d2"
+         "12b700280000d800ffff000000020000a55a0001005c8001c0de00000000432180018ae7b4a5"},
     {.name = "endpoint_response_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -699,8 +2262,9 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x6526AFD1u,
+     .entropy = 0x12EBAA83u,
      .dscp = 46,
+     .layout = "eeth",
      .opcode = 0xD9u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -708,10 +2272,10 @@ inline constexpr Frame kFrames[] = {
      .vendor = 0xC5u,
      .operation = 2,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba0652600642940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006ba06526003c113dfd00000100000000000000000000a001fd00000200000000000000000000b002afd1"
+         "0211223344f602a1b2c3d4e586dd6ba012eb00642940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006ba012eb003c113dfd00000100000000000000000000a001fd00000200000000000000000000b002aa83"
          "12b7003c0000d900ffff000000020000a55a000800c50000000000000000000000000000000000000000000000004321"
-         "000000000000d6d49cad"},
+         "000000000000f33c2322"},
     {.name = "sack_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -719,8 +2283,9 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x35E2982u,
+     .entropy = 0xB1232434u,
      .dscp = 46,
+     .layout = "sack",
      .opcode = 0xDCu,
      .dqpn = 0xD0E0Fu,
      .retransmission = 1,
@@ -740,10 +2305,10 @@ inline constexpr Frame kFrames[] = {
      .penalty = 127,
      .received_units = 0xFFEEDDu,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba0035e00642940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006ba0035e003c113dfd00000100000000000000000000a001fd00000200000000000000000000b0022982"
+         "0211223344f602a1b2c3d4e586dd6ba0b12300642940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006ba0b123003c113dfd00000100000000000000000000a001fd00000200000000000000000000b0022434"
          "12b7003c0000dc00ffff000d0e0f20fedcba0020fff089abcdef1357246800fedcba00c8ffc280000000000000019abc"
-         "7fffffffeeddf1aa0188"},
+         "7fffffffeedd3c5a4b15"},
     {.name = "nack_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -751,8 +2316,9 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xA195A333u,
+     .entropy = 0x4F5A9DE5u,
      .dscp = 46,
+     .layout = "neth",
      .opcode = 0xDDu,
      .dqpn = 0xA0B0Cu,
      .psn = 0xFFFu,
@@ -764,9 +2330,9 @@ inline constexpr Frame kFrames[] = {
      .reason = 0xBu,
      .vendor = 0x77u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba0a19500542940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006ba0a195002c113dfd00000100000000000000000000a001fd00000200000000000000000000b002a333"
-         "12b7002c0000dd00ffff000a0b0c00000fff00000b7701020304ffff000100000fff2000567873bc95d4"},
+         "0211223344f602a1b2c3d4e586dd6ba04f5a00542940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006ba04f5a002c113dfd00000100000000000000000000a001fd00000200000000000000000000b0029de5"
+         "12b7002c0000dd00ffff000a0b0c00000fff00000b7701020304ffff000100000fff20005678d70c28fa"},
     {.name = "probe_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -774,7 +2340,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x3FCD1CE4u,
+     .entropy = 0xED921796u,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0xC0B0Au,
      .stamp = 0x7FFFu,
@@ -783,9 +2350,402 @@ inline constexpr Frame kFrames[] = {
      .vendor = 0x31u,
      .probe_id = 0xD00Du,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60203fcd00502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000060203fcd0028113dfd00000100000000000000000000a001fd00000200000000000000000000b0021ce4"
-         "12b700280000de00ffff000c0b0a0000000000000031d00d00000afe0b0a7fff00016047b2c6"},
+         "0211223344f602a1b2c3d4e586dd6020ed9200502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020ed920028113dfd00000100000000000000000000a001fd00000200000000000000000000b0021796"
+         "12b700280000de00ffff000c0b0a0000000000000031d00d00000afe0b0a7fff0001d17f29a2"},
+    {.name = "send_first_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x8BC99147u,
+     .layout = "meth time reth",
+     .opcode = 0xC0u,
+     .dqpn = 0x112233u,
+     .has_timestamp = 1,
+     .psn = 0xFF00u,
+     .rqmsn = 0xFFFEu,
+     .msn = 0x8000u,
+     .stamp = 0xA0Bu,
+     .message_bytes = 1025,
+     .payload_bytes = 256,
+     .payload_seed = 21,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60208bc901582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000060208bc90130113dfd00000100000000000000000000a001fd00000200000000000000000000b0029147"
+         "12b701300000c000ffff001122331000ff00fffe80000a0b000100000000000000000000000000000401151c232a3138"
+         "3f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a8188"
+         "8f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8"
+         "dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a2128"
+         "2f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a7178"
+         "7f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8"
+         "cfd6dde4ebf2f900070ec3c65b3d"},
+    {.name = "send_middle_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x2A010AF8u,
+     .layout = "meth time reth",
+     .opcode = 0xC1u,
+     .dqpn = 0x112234u,
+     .has_timestamp = 1,
+     .psn = 0xFF01u,
+     .rqmsn = 0x1u,
+     .msn = 0x2u,
+     .stamp = 0xFFFFu,
+     .coarse = 1,
+     .va = 0xFFFFFF00u,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 16,
+     .payload_seed = 22,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60202a0100682940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000060202a010040113dfd00000100000000000000000000a001fd00000200000000000000000000b0020af8"
+         "12b700400000c100ffff001122341000ff0100010002ffff800100000000ffffff0000000000ffffffff161d242b3239"
+         "40474e555c636a71787fba42dcbf"},
+    {.name = "send_last_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xC83884A9u,
+     .layout = "meth reth",
+     .opcode = 0xC2u,
+     .pad = 1,
+     .dqpn = 0x112235u,
+     .ack_request = 1,
+     .psn = 0xFF02u,
+     .rqmsn = 0x3u,
+     .msn = 0x4u,
+     .va = 0x400u,
+     .message_bytes = 1027,
+     .payload_bytes = 3,
+     .payload_seed = 23,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020c83800582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020c8380030113dfd00000100000000000000000000a001fd00000200000000000000000000b00284a9"
+         "12b700300000c210ffff001122358000ff020003000400000000000004000000000000000403171e25000f434012"},
+    {.name = "send_last_imm_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x666FFE5Au,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC3u,
+     .dqpn = 0x112236u,
+     .ack_request = 1,
+     .retransmission = 1,
+     .has_timestamp = 1,
+     .psn = 0xFF03u,
+     .rqmsn = 0x5u,
+     .msn = 0x6u,
+     .stamp = 0x1u,
+     .va = 0x1000u,
+     .message_bytes = 4104,
+     .immediate = "f1e2d3c4",
+     .payload_bytes = 8,
+     .payload_seed = 24,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020666f00642940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020666f003c113dfd00000100000000000000000000a001fd00000200000000000000000000b002fe5a"
+         "12b7003c0000c300ffff00112236b000ff03000500060001000100000000000010000000000000001008f1e2d3c4181f"
+         "262d343b424986963f70"},
+    {.name = "send_only_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x4A7780Bu,
+     .layout = "meth time reth",
+     .opcode = 0xC4u,
+     .pad = 3,
+     .dqpn = 0x112237u,
+     .has_timestamp = 1,
+     .psn = 0xFF04u,
+     .solicited = 1,
+     .rqmsn = 0x7u,
+     .msn = 0x8u,
+     .stamp = 0x2u,
+     .message_bytes = 33,
+     .payload_bytes = 33,
+     .payload_seed = 25,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602004a7007c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602004a70054113dfd00000100000000000000000000a001fd00000200000000000000000000b002780b"
+         "12b700540000c4b0ffff001122371000ff040007000800020001000000000000000000000000000000211920272e353c"
+         "434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f90000009c978460"},
+    {.name = "send_only_imm_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xA2DEF1BCu,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC5u,
+     .pad = 2,
+     .dqpn = 0x112238u,
+     .has_timestamp = 1,
+     .psn = 0xFF05u,
+     .rqmsn = 0x9u,
+     .msn = 0xAu,
+     .stamp = 0x3u,
+     .message_bytes = 2,
+     .immediate = "00000001",
+     .payload_bytes = 2,
+     .payload_seed = 26,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020a2de00602940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020a2de0038113dfd00000100000000000000000000a001fd00000200000000000000000000b002f1bc"
+         "12b700380000c520ffff001122381000ff050009000a0003000100000000000000000000000000000002000000011a21"
+         "0000e44fbc89"},
+    {.name = "send_last_inv_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x41166B6Du,
+     .layout = "meth time reth ieth",
+     .opcode = 0xD6u,
+     .dqpn = 0x112239u,
+     .has_timestamp = 1,
+     .psn = 0xFF06u,
+     .rqmsn = 0xBu,
+     .msn = 0xCu,
+     .stamp = 0x4u,
+     .va = 0x200u,
+     .message_bytes = 516,
+     .payload_bytes = 4,
+     .payload_seed = 27,
+     .invalidate = 0xFEDCBA98u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020411600602940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602041160038113dfd00000100000000000000000000a001fd00000200000000000000000000b0026b6d"
+         "12b700380000d600ffff001122391000ff06000b000c0004000100000000000002000000000000000204fedcba981b22"
+         "29309ffdebd7"},
+    {.name = "send_only_inv_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xDF4DE51Eu,
+     .layout = "meth reth ieth",
+     .opcode = 0xD7u,
+     .pad = 3,
+     .dqpn = 0x11223Au,
+     .psn = 0xFF07u,
+     .rqmsn = 0xDu,
+     .msn = 0xEu,
+     .message_bytes = 5,
+     .payload_bytes = 5,
+     .payload_seed = 28,
+     .invalidate = 0x1234567u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020df4d00602940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020df4d0038113dfd00000100000000000000000000a001fd00000200000000000000000000b002e51e"
+         "12b700380000d730ffff0011223a0000ff07000d000e00000000000000000000000000000005012345671c232a313800"
+         "0000b5d6321f"},
+    {.name = "read_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x7D855ECFu,
+     .layout = "meth time reth",
+     .opcode = 0xCCu,
+     .dqpn = 0x11223Bu,
+     .has_timestamp = 1,
+     .psn = 0xFF08u,
+     .msn = 0x10u,
+     .stamp = 0x5u,
+     .va = 0x7F0011223344FFFFull,
+     .rkey = 0xA0A0B0B0u,
+     .message_bytes = 2147483648u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60207d8500582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000060207d850030113dfd00000100000000000000000000a001fd00000200000000000000000000b0025ecf"
+         "12b700300000cc00ffff0011223b1000ff0800000010000500017f0011223344ffffa0a0b0b0800000005334a54e"},
+    {.name = "read_response_first_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x1BBCD880u,
+     .layout = "meth time reth",
+     .opcode = 0xCDu,
+     .dqpn = 0x11223Cu,
+     .has_timestamp = 1,
+     .psn = 0xFF09u,
+     .msn = 0x10u,
+     .stamp = 0x6u,
+     .message_bytes = 20000,
+     .payload_bytes = 128,
+     .payload_seed = 29,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60201bbc00d82940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000060201bbc00b0113dfd00000100000000000000000000a001fd00000200000000000000000000b002d880"
+         "12b700b00000cd00ffff0011223c1000ff09000000100006000100000000000000000000000000004e201d242b323940"
+         "474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990"
+         "979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0"
+         "e7eef5fc030a11181f262d343b424950575e656c737a81888f968654ef9b"},
+    {.name = "read_response_middle_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xB9F45231u,
+     .layout = "meth time reth",
+     .opcode = 0xCEu,
+     .dqpn = 0x11223Du,
+     .has_timestamp = 1,
+     .psn = 0xFF0Au,
+     .msn = 0x11u,
+     .stamp = 0x7u,
+     .va = 0x1000u,
+     .message_bytes = 20000,
+     .payload_bytes = 64,
+     .payload_seed = 30,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020b9f400982940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020b9f40070113dfd00000100000000000000000000a001fd00000200000000000000000000b0025231"
+         "12b700700000ce00ffff0011223d1000ff0a000000110007000100000000000010000000000000004e201e252c333a41"
+         "484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91"
+         "989fa6adb4bbc2c9d0d712d6ea74"},
+    {.name = "read_response_last_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x582BCBE2u,
+     .layout = "meth reth",
+     .opcode = 0xCFu,
+     .pad = 3,
+     .dqpn = 0x11223Eu,
+     .ack_request = 1,
+     .psn = 0xFF0Bu,
+     .msn = 0x12u,
+     .va = 0xFFFFFFFEu,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 1,
+     .payload_seed = 31,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020582b00582940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020582b0030113dfd00000100000000000000000000a001fd00000200000000000000000000b002cbe2"
+         "12b700300000cf30ffff0011223e8000ff0b0000001200000000fffffffe00000000ffffffff1f000000bfeeb73c"},
+    {.name = "read_response_only_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xF6634593u,
+     .layout = "meth time reth",
+     .opcode = 0xD0u,
+     .dqpn = 0x11223Fu,
+     .has_timestamp = 1,
+     .psn = 0xFF0Cu,
+     .msn = 0x13u,
+     .stamp = 0x8u,
+     .message_bytes = 40,
+     .payload_bytes = 40,
+     .payload_seed = 32,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020f66300802940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020f6630058113dfd00000100000000000000000000a001fd00000200000000000000000000b0024593"
+         "12b700580000d000ffff0011223f1000ff0c00000013000800010000000000000000000000000000002820272e353c43"
+         "4a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31fdf98d3f"},
+    {.name = "atomic_ack_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x949ABF44u,
+     .layout = "meth time atomic_ack",
+     .opcode = 0xD2u,
+     .dqpn = 0x112240u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Du,
+     .msn = 0x14u,
+     .stamp = 0x9u,
+     .original = 0x8877665544332211ull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020949a00502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020949a0028113dfd00000100000000000000000000a001fd00000200000000000000000000b002bf44"
+         "12b700280000d200ffff001122401000ff0d0000001400090001887766554433221143090ce2"},
+    {.name = "compare_swap_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x32D238F5u,
+     .layout = "meth time atomic",
+     .opcode = 0xD3u,
+     .dqpn = 0x112241u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Eu,
+     .msn = 0x15u,
+     .stamp = 0xAu,
+     .va = 0x1122334455667788ull,
+     .rkey = 0x99AABBCCu,
+     .swap_or_add = 0xDDEEFF0011223344ull,
+     .compare = 0x5566778899AABBCCull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602032d200642940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602032d2003c113dfd00000100000000000000000000a001fd00000200000000000000000000b00238f5"
+         "12b7003c0000d300ffff001122411000ff0e00000015000a0001112233445566778899aabbccddeeff00112233445566"
+         "778899aabbcc9ede7639"},
+    {.name = "fetch_add_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xD109B2A6u,
+     .layout = "meth atomic",
+     .opcode = 0xD4u,
+     .dqpn = 0x112242u,
+     .ack_request = 1,
+     .psn = 0xFF0Fu,
+     .msn = 0x16u,
+     .va = 0xFFFFFFFFFFFFFFF8ull,
+     .rkey = 0x1u,
+     .swap_or_add = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020d10900602940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020d1090038113dfd00000100000000000000000000a001fd00000200000000000000000000b002b2a6"
+         "12b700380000d400ffff001122428000ff0f00000016fffffffffffffff8000000010000000000000001000000000000"
+         "0000d78a35e6"},
     {.name = "write_first_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -793,7 +2753,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xDE049695u,
+     .entropy = 0x6F412C57u,
+     .layout = "meth time reth",
      .opcode = 0xC6u,
      .dqpn = 0x12345u,
      .has_timestamp = 1,
@@ -807,10 +2768,10 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 64,
      .payload_seed = 1,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020de0400840440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045020084000040003d112a620a0001020a00fe03969512b700700000c600ffff0001234510ffffff0102"
+         "0211223344f602a1b2c3d4e586dd60206f4100840440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020084000040003d112a620a0001020a00fe032c5712b700700000c600ffff0001234510ffffff0102"
          "0304beef00017f00112233445566cafe000100abcdef01080f161d242b323940474e555c636a71787f868d949ba2a9b0"
-         "b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3ba7b1151ac"},
+         "b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3ba963e6b2e"},
     {.name = "write_middle_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -818,7 +2779,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x7C3C1046u,
+     .entropy = 0xD78A608u,
+     .layout = "meth time reth",
      .opcode = 0xC7u,
      .dqpn = 0xABCDEFu,
      .retransmission = 1,
@@ -832,14 +2794,14 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 256,
      .payload_seed = 2,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60207c3c01440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045020144000040003d1129a20a0001020a00fe03104612b701300000c700ffff00abcdef300000000000"
+         "0211223344f602a1b2c3d4e586dd60200d7801440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020144000040003d1129a20a0001020a00fe03a60812b701300000c700ffff00abcdef300000000000"
          "ffff00018001000000000000100080000001ffffffff020910171e252c333a41484f565d646b727980878e959ca3aab1"
          "b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01"
          "080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51"
          "585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1"
          "a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1"
-         "f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb7cb3aad5"},
+         "f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fba754780d"},
     {.name = "write_last_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -847,7 +2809,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x1A7389F7u,
+     .entropy = 0xABB01FB9u,
+     .layout = "meth reth",
      .opcode = 0xC8u,
      .pad = 3,
      .dqpn = 0x3u,
@@ -861,9 +2824,9 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 1,
      .payload_seed = 3,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60201a7300440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045020044000040003d112aa20a0001020a00fe0389f712b700300000c830ffff00000003807fffffffff"
-         "0001ffffffffffffffffffffffff00001001030000003e4f0b95"},
+         "0211223344f602a1b2c3d4e586dd6020abb000440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020044000040003d112aa20a0001020a00fe031fb912b700300000c830ffff00000003807fffffffff"
+         "0001ffffffffffffffffffffffff0000100103000000974539b1"},
     {.name = "write_last_imm_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -871,7 +2834,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xB8AB03A8u,
+     .entropy = 0x49E7996Au,
+     .layout = "meth time reth immediate",
      .opcode = 0xC9u,
      .pad = 2,
      .dqpn = 0xFFFFFFu,
@@ -889,9 +2853,9 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 2,
      .payload_seed = 4,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020b8ab004c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000004502004c000040003d112a9a0a0001020a00fe0303a812b700380000c920ffff00ffffffb08000008001"
-         "7ffe8000000101020304050607081122334400002002deadbe01040b0000a684efaf"},
+         "0211223344f602a1b2c3d4e586dd602049e7004c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502004c000040003d112a9a0a0001020a00fe03996a12b700380000c920ffff00ffffffb08000008001"
+         "7ffe8000000101020304050607081122334400002002deadbe01040b0000795c5291"},
     {.name = "write_only_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -899,7 +2863,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x56E27D59u,
+     .entropy = 0xE81F131Bu,
+     .layout = "meth time reth",
      .opcode = 0xCAu,
      .pad = 1,
      .pkey = 0x8001u,
@@ -915,10 +2880,10 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 35,
      .payload_seed = 5,
      .hex =
-         "0211223344f602a1b2c3d4e586dd602056e200680440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045020068000040003d112a7e0a0001020a00fe037d5912b700540000ca10800100000100901234560000"
+         "0211223344f602a1b2c3d4e586dd6020e81f00680440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020068000040003d112a7e0a0001020a00fe03131b12b700540000ca10800100000100901234560000"
          "00ff12340001a0b0c0d0e0f000110000010000000023050c131a21282f363d444b525960676e757c838a91989fa6adb4"
-         "bbc2c9d0d7dee5ecf3009c475d74"},
+         "bbc2c9d0d7dee5ecf30097afc555"},
     {.name = "write_only_imm_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -926,7 +2891,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xF519F70Au,
+     .entropy = 0x86568CCCu,
+     .layout = "meth time reth immediate",
      .opcode = 0xCBu,
      .dqpn = 0x101u,
      .has_timestamp = 1,
@@ -936,9 +2902,9 @@ inline constexpr Frame kFrames[] = {
      .stamp = 0xFFFFu,
      .immediate = "01020304",
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020f51900480440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045020048000040003d112a9e0a0001020a00fe03f70a12b700340000cb00ffff00000101106543210007"
-         "0009ffff00010000000000000000000000000000000001020304ac093a35"},
+         "0211223344f602a1b2c3d4e586dd6020865600480440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020048000040003d112a9e0a0001020a00fe038ccc12b700340000cb00ffff00000101106543210007"
+         "0009ffff0001000000000000000000000000000000000102030444cb3c65"},
     {.name = "acknowledge_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -946,20 +2912,21 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x935170BBu,
+     .entropy = 0x248E067Du,
      .dscp = 46,
      .sent_ecn = 0,
      .outer_ecn = 0,
      .ecn = 0,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0xBEEFu,
      .psn = 0xAu,
      .syndrome = 0x1Fu,
      .ack_msn = 0xF0F1F2u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6b80935100300440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045b80030000040003d112a000a0001020a00fe0370bb12b7001c0000d100ffff0000beef0000000a1ff0"
-         "f1f238b6660d"},
+         "0211223344f602a1b2c3d4e586dd6b80248e00300440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045b80030000040003d112a000a0001020a00fe03067d12b7001c0000d100ffff0000beef0000000a1ff0"
+         "f1f2b0c6aef9"},
     {.name = "endpoint_request_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -967,7 +2934,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x3188EA6Cu,
+     .entropy = 0xC2C5802Eu,
+     .layout = "erth",
      .opcode = 0xD8u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -977,9 +2945,9 @@ inline constexpr Frame kFrames[] = {
      .operation = 1,
      .port_mask = 0x8001C0DEu,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60203188003c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000004502003c000040003d112aaa0a0001020a00fe03ea6c12b700280000d800ffff000000020000a55a0001"
-         "005c8001c0de000000004321800121d3c68c"},
+         "0211223344f602a1b2c3d4e586dd6020c2c5003c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502003c000040003d112aaa0a0001020a00fe03802e12b700280000d800ffff000000020000a55a0001"
+         "005c8001c0de0000000043218001d3b43787"},
     {.name = "endpoint_response_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -987,8 +2955,9 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xCFC0641Du,
+     .entropy = 0x60FCF9DFu,
      .dscp = 46,
+     .layout = "eeth",
      .opcode = 0xD9u,
      .dqpn = 0x2u,
      .psn = 0xA55Au,
@@ -996,9 +2965,9 @@ inline constexpr Frame kFrames[] = {
      .vendor = 0xC5u,
      .operation = 2,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba0cfc000500440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045ba0050000040003d1129de0a0001020a00fe03641d12b7003c0000d900ffff000000020000a55a0008"
-         "00c50000000000000000000000000000000000000000000000004321000000000000af26fbbc"},
+         "0211223344f602a1b2c3d4e586dd6ba060fc00500440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045ba0050000040003d1129de0a0001020a00fe03f9df12b7003c0000d900ffff000000020000a55a0008"
+         "00c50000000000000000000000000000000000000000000000004321000000000000935db781"},
     {.name = "sack_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -1006,8 +2975,9 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x6DF7DDCEu,
+     .entropy = 0xFF347390u,
      .dscp = 46,
+     .layout = "sack",
      .opcode = 0xDCu,
      .dqpn = 0xD0E0Fu,
      .retransmission = 1,
@@ -1027,9 +2997,9 @@ inline constexpr Frame kFrames[] = {
      .penalty = 127,
      .received_units = 0xFFEEDDu,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba06df700500440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045ba0050000040003d1129de0a0001020a00fe03ddce12b7003c0000dc00ffff000d0e0f20fedcba0020"
-         "fff089abcdef1357246800fedcba00c8ffc280000000000000019abc7fffffffeedd9d249723"},
+         "0211223344f602a1b2c3d4e586dd6ba0ff3400500440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045ba0050000040003d1129de0a0001020a00fe03739012b7003c0000dc00ffff000d0e0f20fedcba0020"
+         "fff089abcdef1357246800fedcba00c8ffc280000000000000019abc7fffffffeedd129b1c30"},
     {.name = "nack_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -1037,8 +3007,9 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xC2F577Fu,
+     .entropy = 0x9D6BED41u,
      .dscp = 46,
+     .layout = "neth",
      .opcode = 0xDDu,
      .dqpn = 0xA0B0Cu,
      .psn = 0xFFFu,
@@ -1050,9 +3021,9 @@ inline constexpr Frame kFrames[] = {
      .reason = 0xBu,
      .vendor = 0x77u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6ba00c2f00400440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000045ba0040000040003d1129ee0a0001020a00fe03577f12b7002c0000dd00ffff000a0b0c00000fff0000"
-         "0b7701020304ffff000100000fff20005678b00745e0"},
+         "0211223344f602a1b2c3d4e586dd6ba09d6b00400440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045ba0040000040003d1129ee0a0001020a00fe03ed4112b7002c0000dd00ffff000a0b0c00000fff0000"
+         "0b7701020304ffff000100000fff2000567831392d22"},
     {.name = "probe_srv6_v4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
@@ -1060,7 +3031,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xAA66D130u,
+     .entropy = 0x3BA366F2u,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0xC0B0Au,
      .stamp = 0x7FFFu,
@@ -1069,9 +3041,393 @@ inline constexpr Frame kFrames[] = {
      .vendor = 0x31u,
      .probe_id = 0xD00Du,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020aa66003c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000004502003c000040003d112aaa0a0001020a00fe03d13012b700280000de00ffff000c0b0a000000000000"
-         "0031d00d00000afe0b0a7fff0001d12555a7"},
+         "0211223344f602a1b2c3d4e586dd60203ba3003c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502003c000040003d112aaa0a0001020a00fe0366f212b700280000de00ffff000c0b0a000000000000"
+         "0031d00d00000afe0b0a7fff0001debb0cd6"},
+    {.name = "send_first_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xD9DAE0A3u,
+     .layout = "meth time reth",
+     .opcode = 0xC0u,
+     .dqpn = 0x112233u,
+     .has_timestamp = 1,
+     .psn = 0xFF00u,
+     .rqmsn = 0xFFFEu,
+     .msn = 0x8000u,
+     .stamp = 0xA0Bu,
+     .message_bytes = 1025,
+     .payload_bytes = 256,
+     .payload_seed = 21,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020d9da01440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020144000040003d1129a20a0001020a00fe03e0a312b701300000c000ffff001122331000ff00fffe"
+         "80000a0b000100000000000000000000000000000401151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4"
+         "cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d14"
+         "1b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d64"
+         "6b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4"
+         "bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd04"
+         "0b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e6985df2a"},
+    {.name = "send_middle_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x78125A54u,
+     .layout = "meth time reth",
+     .opcode = 0xC1u,
+     .dqpn = 0x112234u,
+     .has_timestamp = 1,
+     .psn = 0xFF01u,
+     .rqmsn = 0x1u,
+     .msn = 0x2u,
+     .stamp = 0xFFFFu,
+     .coarse = 1,
+     .va = 0xFFFFFF00u,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 16,
+     .payload_seed = 22,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020781200540440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020054000040003d112a920a0001020a00fe035a5412b700400000c100ffff001122341000ff010001"
+         "0002ffff800100000000ffffff0000000000ffffffff161d242b323940474e555c636a71787fd19aa51c"},
+    {.name = "send_last_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x1649D405u,
+     .layout = "meth reth",
+     .opcode = 0xC2u,
+     .pad = 1,
+     .dqpn = 0x112235u,
+     .ack_request = 1,
+     .psn = 0xFF02u,
+     .rqmsn = 0x3u,
+     .msn = 0x4u,
+     .va = 0x400u,
+     .message_bytes = 1027,
+     .payload_bytes = 3,
+     .payload_seed = 23,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020164900440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020044000040003d112aa20a0001020a00fe03d40512b700300000c210ffff001122358000ff020003"
+         "000400000000000004000000000000000403171e2500ca4feea8"},
+    {.name = "send_last_imm_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xB4814DB6u,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC3u,
+     .dqpn = 0x112236u,
+     .ack_request = 1,
+     .retransmission = 1,
+     .has_timestamp = 1,
+     .psn = 0xFF03u,
+     .rqmsn = 0x5u,
+     .msn = 0x6u,
+     .stamp = 0x1u,
+     .va = 0x1000u,
+     .message_bytes = 4104,
+     .immediate = "f1e2d3c4",
+     .payload_bytes = 8,
+     .payload_seed = 24,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020b48100500440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020050000040003d112a960a0001020a00fe034db612b7003c0000c300ffff00112236b000ff030005"
+         "00060001000100000000000010000000000000001008f1e2d3c4181f262d343b4249562c4018"},
+    {.name = "send_only_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x52B8C767u,
+     .layout = "meth time reth",
+     .opcode = 0xC4u,
+     .pad = 3,
+     .dqpn = 0x112237u,
+     .has_timestamp = 1,
+     .psn = 0xFF04u,
+     .solicited = 1,
+     .rqmsn = 0x7u,
+     .msn = 0x8u,
+     .stamp = 0x2u,
+     .message_bytes = 33,
+     .payload_bytes = 33,
+     .payload_seed = 25,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602052b800680440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020068000040003d112a7e0a0001020a00fe03c76712b700540000c4b0ffff001122371000ff040007"
+         "000800020001000000000000000000000000000000211920272e353c434a51585f666d747b828990979ea5acb3bac1c8"
+         "cfd6dde4ebf2f9000000db4e8ac7"},
+    {.name = "send_only_imm_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xF0F04118u,
+     .layout = "meth time reth immediate",
+     .opcode = 0xC5u,
+     .pad = 2,
+     .dqpn = 0x112238u,
+     .has_timestamp = 1,
+     .psn = 0xFF05u,
+     .rqmsn = 0x9u,
+     .msn = 0xAu,
+     .stamp = 0x3u,
+     .message_bytes = 2,
+     .immediate = "00000001",
+     .payload_bytes = 2,
+     .payload_seed = 26,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020f0f0004c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502004c000040003d112a9a0a0001020a00fe03411812b700380000c520ffff001122381000ff050009"
+         "000a0003000100000000000000000000000000000002000000011a21000060b8e0e6"},
+    {.name = "send_last_inv_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x8F27BAC9u,
+     .layout = "meth time reth ieth",
+     .opcode = 0xD6u,
+     .dqpn = 0x112239u,
+     .has_timestamp = 1,
+     .psn = 0xFF06u,
+     .rqmsn = 0xBu,
+     .msn = 0xCu,
+     .stamp = 0x4u,
+     .va = 0x200u,
+     .message_bytes = 516,
+     .payload_bytes = 4,
+     .payload_seed = 27,
+     .invalidate = 0xFEDCBA98u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60208f27004c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502004c000040003d112a9a0a0001020a00fe03bac912b700380000d600ffff001122391000ff06000b"
+         "000c0004000100000000000002000000000000000204fedcba981b2229306837652c"},
+    {.name = "send_only_inv_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x2D5F347Au,
+     .layout = "meth reth ieth",
+     .opcode = 0xD7u,
+     .pad = 3,
+     .dqpn = 0x11223Au,
+     .psn = 0xFF07u,
+     .rqmsn = 0xDu,
+     .msn = 0xEu,
+     .message_bytes = 5,
+     .payload_bytes = 5,
+     .payload_seed = 28,
+     .invalidate = 0x1234567u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60202d5f004c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502004c000040003d112a9a0a0001020a00fe03347a12b700380000d730ffff0011223a0000ff07000d"
+         "000e00000000000000000000000000000005012345671c232a31380000007614cc1c"},
+    {.name = "read_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xCB96AE2Bu,
+     .layout = "meth time reth",
+     .opcode = 0xCCu,
+     .dqpn = 0x11223Bu,
+     .has_timestamp = 1,
+     .psn = 0xFF08u,
+     .msn = 0x10u,
+     .stamp = 0x5u,
+     .va = 0x7F0011223344FFFFull,
+     .rkey = 0xA0A0B0B0u,
+     .message_bytes = 2147483648u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020cb9600440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020044000040003d112aa20a0001020a00fe03ae2b12b700300000cc00ffff0011223b1000ff080000"
+         "0010000500017f0011223344ffffa0a0b0b0800000004c0090ef"},
+    {.name = "read_response_first_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x69CE27DCu,
+     .layout = "meth time reth",
+     .opcode = 0xCDu,
+     .dqpn = 0x11223Cu,
+     .has_timestamp = 1,
+     .psn = 0xFF09u,
+     .msn = 0x10u,
+     .stamp = 0x6u,
+     .message_bytes = 20000,
+     .payload_bytes = 128,
+     .payload_seed = 29,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602069ce00c40440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000450200c4000040003d112a220a0001020a00fe0327dc12b700b00000cd00ffff0011223c1000ff090000"
+         "00100006000100000000000000000000000000004e201d242b323940474e555c636a71787f868d949ba2a9b0b7bec5cc"
+         "d3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c"
+         "232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c"
+         "737a81888f96f35cb460"},
+    {.name = "read_response_middle_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x805A18Du,
+     .layout = "meth time reth",
+     .opcode = 0xCEu,
+     .dqpn = 0x11223Du,
+     .has_timestamp = 1,
+     .psn = 0xFF0Au,
+     .msn = 0x11u,
+     .stamp = 0x7u,
+     .va = 0x1000u,
+     .message_bytes = 20000,
+     .payload_bytes = 64,
+     .payload_seed = 30,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020080500840440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020084000040003d112a620a0001020a00fe03a18d12b700700000ce00ffff0011223d1000ff0a0000"
+         "00110007000100000000000010000000000000004e201e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cd"
+         "d4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d70f2ae94e"},
+    {.name = "read_response_last_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xA63D1B3Eu,
+     .layout = "meth reth",
+     .opcode = 0xCFu,
+     .pad = 3,
+     .dqpn = 0x11223Eu,
+     .ack_request = 1,
+     .psn = 0xFF0Bu,
+     .msn = 0x12u,
+     .va = 0xFFFFFFFEu,
+     .message_bytes = 4294967295u,
+     .payload_bytes = 1,
+     .payload_seed = 31,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020a63d00440440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020044000040003d112aa20a0001020a00fe031b3e12b700300000cf30ffff0011223e8000ff0b0000"
+         "001200000000fffffffe00000000ffffffff1f00000027f084a8"},
+    {.name = "read_response_only_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x447494EFu,
+     .layout = "meth time reth",
+     .opcode = 0xD0u,
+     .dqpn = 0x11223Fu,
+     .has_timestamp = 1,
+     .psn = 0xFF0Cu,
+     .msn = 0x13u,
+     .stamp = 0x8u,
+     .message_bytes = 40,
+     .payload_bytes = 40,
+     .payload_seed = 32,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60204474006c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502006c000040003d112a7a0a0001020a00fe0394ef12b700580000d000ffff0011223f1000ff0c0000"
+         "0013000800010000000000000000000000000000002820272e353c434a51585f666d747b828990979ea5acb3bac1c8cf"
+         "d6dde4ebf2f900070e151c232a313f6e9602"},
+    {.name = "atomic_ack_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0xE2AC0EA0u,
+     .layout = "meth time atomic_ack",
+     .opcode = 0xD2u,
+     .dqpn = 0x112240u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Du,
+     .msn = 0x14u,
+     .stamp = 0x9u,
+     .original = 0x8877665544332211ull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020e2ac003c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502003c000040003d112aaa0a0001020a00fe030ea012b700280000d200ffff001122401000ff0d0000"
+         "0014000900018877665544332211c16b40d0"},
+    {.name = "compare_swap_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x80E38851u,
+     .layout = "meth time atomic",
+     .opcode = 0xD3u,
+     .dqpn = 0x112241u,
+     .has_timestamp = 1,
+     .psn = 0xFF0Eu,
+     .msn = 0x15u,
+     .stamp = 0xAu,
+     .va = 0x1122334455667788ull,
+     .rkey = 0x99AABBCCu,
+     .swap_or_add = 0xDDEEFF0011223344ull,
+     .compare = 0x5566778899AABBCCull,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602080e300500440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "90020000000045020050000040003d112a960a0001020a00fe03885112b7003c0000d300ffff001122411000ff0e0000"
+         "0015000a0001112233445566778899aabbccddeeff00112233445566778899aabbccbb270b51"},
+    {.name = "fetch_add_srv6_v4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x1F1B0202u,
+     .layout = "meth atomic",
+     .opcode = 0xD4u,
+     .dqpn = 0x112242u,
+     .ack_request = 1,
+     .psn = 0xFF0Fu,
+     .msn = 0x16u,
+     .va = 0xFFFFFFFFFFFFFFF8ull,
+     .rkey = 0x1u,
+     .swap_or_add = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd60201f1b004c0440fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000004502004c000040003d112a9a0a0001020a00fe03020212b700380000d400ffff001122428000ff0f0000"
+         "0016fffffffffffffff80000000100000000000000010000000000000000537d6989"},
     {.name = "write_full_mtu_srv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
@@ -1079,7 +3435,8 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x489E4AE1u,
+     .entropy = 0xBD527BB3u,
+     .layout = "meth time reth immediate",
      .opcode = 0xC9u,
      .dqpn = 0x44u,
      .has_timestamp = 1,
@@ -1094,8 +3451,8 @@ inline constexpr Frame kFrames[] = {
      .payload_bytes = 4096,
      .payload_seed = 11,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020489e105c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006020489e1034113dfd00000100000000000000000000a001fd00000200000000000000000000b0024ae1"
+         "0211223344f602a1b2c3d4e586dd6020bd52105c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020bd521034113dfd00000100000000000000000000a001fd00000200000000000000000000b0027bb3"
          "12b710340000c900ffff0000004410000099000300040f0f000100007ffffffff0000000000500002000a1b2c3d40b12"
          "1920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b62"
          "6970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2"
@@ -1182,25 +3539,27 @@ inline constexpr Frame kFrames[] = {
          "b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb02"
          "0910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b52"
          "5960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2"
-         "a9b0b7bec5ccd3dae1e8eff6fd04329915f1"},
+         "a9b0b7bec5ccd3dae1e8eff6fd04e0b30d06"},
     {.name = "write_only_empty_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xE6D5C492u,
+     .entropy = 0x5B89F564u,
+     .layout = "meth reth",
      .opcode = 0xCAu,
      .dqpn = 0x45u,
      .psn = 0x98u,
      .msn = 0x2u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020e6d5002c113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002c49212b7002c0000ca00ffff000000450000009800000002000000000000000000000000000000003d45"
-         "052a"},
+         "0211223344f602a1b2c3d4e586dd60205b89002c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002f56412b7002c0000ca00ffff000000450000009800000002000000000000000000000000000000001dd9"
+         "9be3"},
     {.name = "sack_probe_answer_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0x850D3E43u,
+     .entropy = 0xF9C16F15u,
+     .layout = "sack",
      .opcode = 0xDCu,
      .dqpn = 0x46u,
      .psn = 0x5u,
@@ -1212,21 +3571,22 @@ inline constexpr Frame kFrames[] = {
      .bitmap = 0xF0u,
      .received_units = 0x1u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020850d003c113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b0023e4312b7003c0000dc00ffff00000046000000050042d00d000000000000000000000005000000010000"
-         "0000000000f00000000000000001fa3dbb1a"},
+         "0211223344f602a1b2c3d4e586dd6020f9c1003c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0026f1512b7003c0000dc00ffff00000046000000050042d00d000000000000000000000005000000010000"
+         "0000000000f000000000000000013681fe61"},
     {.name = "nak_ipv4",
      .encodable = true,
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
-     .entropy = 0x2344B7F4u,
+     .entropy = 0x97F8E8C6u,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0x47u,
      .psn = 0x6u,
      .syndrome = 0x62u,
      .hex =
-         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03b7f412b7001c0000d100ffff0000"
-         "004700000006620000000a72e75c"},
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03e8c612b7001c0000d100ffff0000"
+         "0047000000066200000076a54408"},
     {.name = "outer_ce_srv6",
      .encodable = false,
      .source = "fd00000100000000000000000000a001",
@@ -1234,16 +3594,17 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0xC17C31A5u,
+     .entropy = 0x36306277u,
      .outer_ecn = 3,
      .ecn = 3,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0x48u,
      .probe_id = 0x1u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6030c17c00502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "9002000000006020c17c0028113dfd00000100000000000000000000a001fd00000200000000000000000000b00231a5"
-         "12b700280000de00ffff000000480000000000000000000100000000000000000001e13f473d"},
+         "0211223344f602a1b2c3d4e586dd6030363000502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602036300028113dfd00000100000000000000000000a001fd00000200000000000000000000b0026277"
+         "12b700280000de00ffff000000480000000000000000000100000000000000000001ddf16f76"},
     {.name = "inner_ce_srv6",
      .encodable = false,
      .source = "fd00000100000000000000000000a001",
@@ -1251,29 +3612,31 @@ inline constexpr Frame kFrames[] = {
      .srv6 = 1,
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
-     .entropy = 0x5FB3AB56u,
+     .entropy = 0xD467DC28u,
      .sent_ecn = 3,
      .ecn = 3,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0x49u,
      .probe_id = 0x2u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60205fb300502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
-         "90020000000060305fb30028113dfd00000100000000000000000000a001fd00000200000000000000000000b002ab56"
-         "12b700280000de00ffff000000490000000000000000000200000000000000000001b160c591"},
+         "0211223344f602a1b2c3d4e586dd6020d46700502940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006030d4670028113dfd00000100000000000000000000a001fd00000200000000000000000000b002dc28"
+         "12b700280000de00ffff00000049000000000000000000020000000000000000000149662434"},
     {.name = "ipv6_ce_ipv6",
      .encodable = true,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
-     .entropy = 0xFDEB2507u,
+     .entropy = 0x729F55D9u,
      .sent_ecn = 3,
      .ecn = 3,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0x49u,
      .probe_id = 0x2u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6030fdeb0028113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002250712b700280000de00ffff0000004900000000000000000002000000000000000000016969962b"},
+         "0211223344f602a1b2c3d4e586dd6030729f0028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00255d912b700280000de00ffff000000490000000000000000000200000000000000000001f5ec725f"},
     {.name = "srh_srv6",
      .encodable = false,
      .source = "fd00000100000000000000000000a001",
@@ -1282,15 +3645,16 @@ inline constexpr Frame kFrames[] = {
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
      .srh_segments = 2,
-     .entropy = 0x9C229EB8u,
+     .entropy = 0x10D6CF8Au,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0x4Au,
      .probe_id = 0x3u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60209c2200782b40fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "0211223344f602a1b2c3d4e586dd602010d600782b40fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
          "9002000000002904040001000000fcbbbbbb210311032104900200000000fcbbbbbb2103110321049002000000006020"
-         "9c220028113dfd00000100000000000000000000a001fd00000200000000000000000000b0029eb812b700280000de00"
-         "ffff0000004a0000000000000000000300000000000000000001237d7811"},
+         "10d60028113dfd00000100000000000000000000a001fd00000200000000000000000000b002cf8a12b700280000de00"
+         "ffff0000004a000000000000000000030000000000000000000114abedc2"},
     {.name = "srh_v4_srv6_v4",
      .encodable = false,
      .source = "00000000000000000000ffff0a000102",
@@ -1299,40 +3663,249 @@ inline constexpr Frame kFrames[] = {
      .outer_source = "fcbbbbbb9001000000000000000000e1",
      .outer_destination = "fcbbbbbb210311032104900200000000",
      .srh_segments = 1,
-     .entropy = 0x3A5A1869u,
+     .entropy = 0xAF0E493Bu,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0x4Bu,
      .syndrome = 0x1Fu,
      .ack_msn = 0x1u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd60203a5a00482b40fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "0211223344f602a1b2c3d4e586dd6020af0e00482b40fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
          "9002000000000402040000000000fcbbbbbb21031103210490020000000045020030000040003d112ab60a0001020a00"
-         "fe03186912b7001c0000d100ffff0000004b000000001f000001fd80cb1a"},
+         "fe03493b12b7001c0000d100ffff0000004b000000001f000001c72c772b"},
     {.name = "printed_port_ipv6",
      .encodable = false,
      .source = "fd00000100000000000000000000a001",
      .destination = "fd00000200000000000000000000b002",
      .udp_port = 4971,
-     .entropy = 0xD891921Au,
+     .entropy = 0x4D45C2ECu,
+     .layout = "peth",
      .opcode = 0xDEu,
      .dqpn = 0x4Cu,
      .probe_id = 0x4u,
      .hex =
-         "0211223344f602a1b2c3d4e586dd6020d8910028113dfd00000100000000000000000000a001fd000002000000000000"
-         "00000000b002921a136b00280000de00ffff0000004c00000000000000000004000000000000000000010d9d33ac"},
+         "0211223344f602a1b2c3d4e586dd60204d450028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b002c2ec136b00280000de00ffff0000004c0000000000000000000400000000000000000001fbf39594"},
+    {.name = "send_empty_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xEB7D3C9Du,
+     .layout = "meth reth",
+     .opcode = 0xC4u,
+     .dqpn = 0x50u,
+     .psn = 0x1u,
+     .rqmsn = 0x1u,
+     .msn = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020eb7d002c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0023c9d12b7002c0000c400ffff0000005000000001000100010000000000000000000000000000000011a0"
+         "c4f9"},
+    {.name = "send_full_mtu_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x89B4B64Eu,
+     .layout = "meth time reth ieth",
+     .opcode = 0xD6u,
+     .dqpn = 0x51u,
+     .has_timestamp = 1,
+     .psn = 0x2u,
+     .rqmsn = 0x1u,
+     .msn = 0x1u,
+     .stamp = 0x3u,
+     .va = 0x1000u,
+     .message_bytes = 8192,
+     .payload_bytes = 4096,
+     .payload_seed = 12,
+     .invalidate = 0x9u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602089b4105c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "900200000000602089b41034113dfd00000100000000000000000000a001fd00000200000000000000000000b002b64e"
+         "12b710340000d600ffff0000005110000002000100010003000100000000000010000000000000002000000000090c13"
+         "1a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c63"
+         "6a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3"
+         "bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc03"
+         "0a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c53"
+         "5a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3"
+         "aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3"
+         "fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c43"
+         "4a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c93"
+         "9aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3"
+         "eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c33"
+         "3a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c83"
+         "8a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3"
+         "dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c23"
+         "2a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c73"
+         "7a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3"
+         "cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c13"
+         "1a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c63"
+         "6a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3"
+         "bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc03"
+         "0a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c53"
+         "5a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3"
+         "aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3"
+         "fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c43"
+         "4a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c93"
+         "9aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3"
+         "eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c33"
+         "3a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c83"
+         "8a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3"
+         "dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c23"
+         "2a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c73"
+         "7a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3"
+         "cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c13"
+         "1a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c63"
+         "6a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3"
+         "bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc03"
+         "0a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c53"
+         "5a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3"
+         "aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3"
+         "fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c43"
+         "4a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c93"
+         "9aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3"
+         "eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c33"
+         "3a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c83"
+         "8a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3"
+         "dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c23"
+         "2a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c73"
+         "7a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3"
+         "cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c13"
+         "1a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c63"
+         "6a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3"
+         "bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc03"
+         "0a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c53"
+         "5a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3"
+         "aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3"
+         "fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c43"
+         "4a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c93"
+         "9aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3"
+         "eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c33"
+         "3a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c83"
+         "8a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3"
+         "dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c23"
+         "2a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c73"
+         "7a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3"
+         "cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c13"
+         "1a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c63"
+         "6a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3"
+         "bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc03"
+         "0a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c53"
+         "5a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3"
+         "aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3"
+         "fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c43"
+         "4a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c93"
+         "9aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3"
+         "eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c33"
+         "3a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c131a21282f363d444b525960676e757c83"
+         "8a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c636a71787f868d949ba2a9b0b7bec5ccd3"
+         "dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3bac1c8cfd6dde4ebf2f900070e151c23"
+         "2a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc030a11181f262d343b424950575e656c73"
+         "7a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c535a61686f767d848b9299a0a7aeb5bcc3"
+         "cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3aab1b8bfc6cdd4dbe2e9f0f7fe050c13"
+         "1a21282f363d444b525960676e757c838a91989fa6adb4bbc2c9d0d7dee5ecf3fa01080f161d242b323940474e555c63"
+         "6a71787f868d949ba2a9b0b7bec5ccd3dae1e8eff6fd040b121920272e353c434a51585f666d747b828990979ea5acb3"
+         "bac1c8cfd6dde4ebf2f900070e151c232a31383f464d545b626970777e858c939aa1a8afb6bdc4cbd2d9e0e7eef5fc03"
+         "0a11181f262d343b424950575e656c737a81888f969da4abb2b9c0c7ced5dce3eaf1f8ff060d141b222930373e454c53"
+         "5a61686f767d848b9299a0a7aeb5bcc3cad1d8dfe6edf4fb020910171e252c333a41484f565d646b727980878e959ca3"
+         "aab1b8bfc6cdd4dbe2e9f0f7fe0597a58388"},
+    {.name = "read_response_empty_ipv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0x27EC2FFFu,
+     .layout = "meth reth",
+     .opcode = 0xD0u,
+     .dqpn = 0x52u,
+     .psn = 0x3u,
+     .msn = 0x7u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd602027ec002c113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b0022fff12b7002c0000d000ffff00000052000000030000000700000000000000000000000000000000f282"
+         "9d7b"},
+    {.name = "ud_empty_ipv4",
+     .encodable = true,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0xC623A9B0u,
+     .layout = "deth",
+     .opcode = 0x64u,
+     .dqpn = 0x1u,
+     .psn = 0x4u,
+     .qkey = 0x80010000u,
+     .sqpn = 0x1u,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020034000040003d112ab20a0001020a00fe03a9b012b7002000006400ffff0000"
+         "0001000000048001000000000001d5db23c3"},
+    {.name = "ud_srv6",
+     .encodable = true,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .srv6 = 1,
+     .outer_source = "fcbbbbbb9001000000000000000000e1",
+     .outer_destination = "fcbbbbbb210311032104900200000000",
+     .entropy = 0x645B2361u,
+     .layout = "deth",
+     .opcode = 0x64u,
+     .dqpn = 0x53u,
+     .psn = 0x5u,
+     .payload_bytes = 4,
+     .qkey = 0x7u,
+     .sqpn = 0x8u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020645b004c2940fcbbbbbb9001000000000000000000e1fcbbbbbb210311032104"
+         "9002000000006020645b0024113dfd00000100000000000000000000a001fd00000200000000000000000000b0022361"
+         "12b7002400006400ffff0000005300000005000000070000000800070e15b0aa0fd5"},
+    {.name = "rc_reserved_ipv4",
+     .encodable = false,
+     .source = "00000000000000000000ffff0a000102",
+     .destination = "00000000000000000000ffff0a00fe03",
+     .entropy = 0x2929D12u,
+     .opcode = 0x4u,
+     .dqpn = 0x54u,
+     .ack_request = 1,
+     .psn = 0x6u,
+     .migrated = 1,
+     .congestion_bits = 0xC0u,
+     .reserved_bits = 0x7Fu,
+     .payload_bytes = 8,
+     .hex =
+         "0211223344f602a1b2c3d4e5080045020034000040003d112ab20a0001020a00fe039d1212b7002000000440ffffc000"
+         "0054ff00000600070e151c232a315e8902b2"},
+    {.name = "ud_reserved_ipv6",
+     .encodable = false,
+     .source = "fd00000100000000000000000000a001",
+     .destination = "fd00000200000000000000000000b002",
+     .entropy = 0xA0CA16C3u,
+     .layout = "deth",
+     .opcode = 0x64u,
+     .dqpn = 0x55u,
+     .psn = 0x7u,
+     .congestion_bits = 0x40u,
+     .reserved_bits = 0x30u,
+     .payload_bytes = 8,
+     .qkey = 0x7u,
+     .sqpn = 0x8u,
+     .hex =
+         "0211223344f602a1b2c3d4e586dd6020a0ca0028113dfd00000100000000000000000000a001fd000002000000000000"
+         "00000000b00216c312b7002800006400ffff4000005530000007000000070000000800070e151c232a31971e0636"},
     {.name = "trailing_ipv4",
      .encodable = false,
      .source = "00000000000000000000ffff0a000102",
      .destination = "00000000000000000000ffff0a00fe03",
      .trailing_bytes = 9,
-     .entropy = 0x76C90BCBu,
+     .entropy = 0x3F019074u,
+     .layout = "aeth",
      .opcode = 0xD1u,
      .dqpn = 0x4Du,
      .syndrome = 0x1Fu,
      .ack_msn = 0x2u,
      .hex =
-         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe030bcb12b7001c0000d100ffff0000"
-         "004d000000001f000002c9934a33a5a5a5a5a5a5a5a5a5"},
+         "0211223344f602a1b2c3d4e5080045020030000040003d112ab60a0001020a00fe03907412b7001c0000d100ffff0000"
+         "004d000000001f00000234ef88f5a5a5a5a5a5a5a5a5a5"},
 };
 
 struct Crc {
