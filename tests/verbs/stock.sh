@@ -157,8 +157,8 @@ case $name in
     explains "$MRC_RUNDIR" 'MRC_RUNDIR|own'
     ;;
   config_typo)
-    printf '# a comment\nplannes = 4\n' >"$scratch/mrc.toml"
-    MRC_CONFIG=$scratch/mrc.toml explains "$scratch/mrc.toml" plannes '(line |:)2'
+    printf '[device]\nplannes = 4\n' >"$scratch/mrc.toml"
+    MRC_CONFIG=$scratch/mrc.toml explains "$scratch/mrc.toml" plannes '(line |:)2' 'known keys.*planes'
     ;;
   config_not_toml)
     printf '[device\n' >"$scratch/mrc.toml"
