@@ -9,18 +9,26 @@ namespace mrc {
 namespace {
 // Packets a queue pair may send before it is the next one's turn.
 constexpr size_t kSendBudget = 32;
+// Peers that the receiver-aware controller can tell apart.
+constexpr uint32_t kPeersMax = 16384;
 }  // namespace
 
 Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink)
     : config_(config),
       memory_(config.seed),
       transmitter_(ports),
-      services_{memory_, counters_, transmitter_, completions_, config_.transport},
+      services_{memory_, counters_,          transmitter_,    completions_,
+                peers_,  endpoint_requests_, receiver_share_, config_.transport},
       timers_(config.qpn_count),
       sink_(sink),
       queue_pairs_(config.qpn_count),
       next_slot_(static_cast<uint32_t>(config.seed % config.qpn_count)),
-      random_(config.seed) {}
+      random_(config.seed) {
+  const TransportConfig& transport = config_.transport;
+  if (transport.congestion == CongestionAlgorithm::kReceiverAware)
+    receiver_share_.reset({transport.link_rate_bps, transport.nscc.base_rtt, transport.nscc.target_delay,
+                           static_cast<uint32_t>(nominal_size(kMtuMax)), kPeersMax});
+}
 
 Engine::~Engine() = default;
 
@@ -47,6 +55,7 @@ void Engine::destroy(QueuePair* qp) {
   if (qp->counted_) --connected_;
   qp->config().send_completions->remove(qp->qpn());
   qp->config().receive_completions->remove(qp->qpn());
+  qp->disconnect(services_);
   std::erase(live_, qp);
   queue_pairs_[slot_of(*qp)].reset();
 }
@@ -59,7 +68,7 @@ QueuePair* Engine::find(Qpn qpn) {
 bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now) {
   const bool done = qp.modify(attributes, services_, now);
   schedule(qp);  // a send queue filled before RTS, or one that is to be flushed
-  after_work(qp);
+  after_work(qp, now);
   report();
   return done;
 }
@@ -113,7 +122,14 @@ void Engine::unlink(QueuePair& qp) {
   qp.active_ = false;
 }
 
-void Engine::after_work(QueuePair& qp) {
+void Engine::after_work(QueuePair& qp, Nanoseconds now) {
+  if (Peer* peer = qp.peer(); peer != nullptr && !peer->waiting.empty() && peer->controller.may_send(now)) {
+    for (QueuePair* other : peer->waiting) {
+      other->waiting_ = false;
+      schedule(*other);
+    }
+    peer->waiting.clear();
+  }
   const Nanoseconds deadline = qp.next_deadline();
   if (deadline != kNever) timers_.set(slot_of(qp), deadline);
   if (const bool connected = qp.connected(); connected != qp.counted_) {
@@ -183,6 +199,10 @@ void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
     ++counters_.drops_bad_icrc;
     return;
   }
+  if (packet.bth.destination == kEndpointQpn) {
+    on_endpoint(packet, plane);
+    return;
+  }
   QueuePair* qp = find(packet.bth.destination);
   if (qp == nullptr) {
     ++counters_.drops_unknown_qp;
@@ -198,7 +218,7 @@ void Engine::run_timers(Nanoseconds now) {
     QueuePair& qp = *queue_pairs_[timer];
     qp.on_timer(services_, now);
     schedule(qp);
-    after_work(qp);
+    after_work(qp, now);
   }
 }
 
@@ -211,7 +231,7 @@ void Engine::transmit(Nanoseconds now) {
     unlink(qp);
     const QueuePair::More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
     if (rest != QueuePair::More::kNothing) schedule(qp);
-    after_work(qp);
+    after_work(qp, now);
   }
 }
 

@@ -78,12 +78,15 @@ class Engine {
  private:
   size_t receive(Nanoseconds now);
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
+  void on_endpoint(const Packet& packet, Plane plane);
+  void answer_endpoint(const Packet& request, Plane plane);
   void take_doorbells();
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
   void schedule(QueuePair& qp);
   void unlink(QueuePair& qp);
-  void after_work(QueuePair& qp);  // re-arms timers and collects events
+  void after_work(QueuePair& qp,
+                  Nanoseconds now);  // re-arms timers, wakes whom it let go on, collects events
   void report();
   uint32_t slot_of(const QueuePair& qp) const { return qp.qpn().value() - config_.first_qpn.value(); }
 
@@ -92,6 +95,9 @@ class Engine {
   Counters counters_;
   Transmitter transmitter_;
   CompletionSink completions_;
+  PeerTable peers_;
+  EndpointRequests endpoint_requests_;
+  ReceiverShare receiver_share_;
   Services services_;
   TimerWheel timers_;
   EventSink* sink_;

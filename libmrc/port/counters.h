@@ -29,6 +29,7 @@ struct Counters {
   uint64_t nacks_sent = 0;
   uint64_t nacks_received = 0;
   uint64_t trimmed_received = 0;
+  uint64_t endpoint_answers_sent = 0;
   uint64_t probes_sent = 0;
   uint64_t probes_received = 0;
   uint64_t probes_answered = 0;  // answers that came back

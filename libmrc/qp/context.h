@@ -25,6 +25,7 @@ struct Context {
   ReadTable& reads;                     // filled by the requester, looked up by the responder
   CompletionQueue* send_completions;
   CompletionQueue* receive_completions;
+  uint32_t peer_index;
   bool signal_all;
   bool start_requests;  // false while the send queue is being drained
   Services& services;

@@ -55,6 +55,7 @@ Context QueuePair::context(Services& services, Nanoseconds now) {
           reads_,
           config_.send_completions,
           config_.receive_completions,
+          peer_ != nullptr ? peer_->index : 0,
           config_.signal_all,
           state() == QueuePairState::kReadyToSend,
           services,
@@ -109,11 +110,13 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
       enter_error(services, CompletionStatus::kFlushed, now);
       break;
     case QueuePairState::kReadyToReceive:
-      connect(*attributes.receive_psn, services);
+      connect(*attributes.receive_psn, services, now);
       break;
     case QueuePairState::kReadyToSend:
       if (from == QueuePairState::kReadyToReceive) {
-        requester_.reset(services.config, *attributes.send_psn);
+        const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
+        requester_.reset(services.config, shared ? &peer_->controller : &own_controller_,
+                         *attributes.send_psn);
         reads_.reset(kReadsMax);
       }
       break;
@@ -127,8 +130,16 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   return true;
 }
 
-void QueuePair::connect(Psn first, Services& services) {
-  connection_.extension = services.config.strict ? PeerExtension::kRefused : PeerExtension::kSupported;
+void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
+  disconnect(services);
+  CongestionConfig congestion;
+  congestion.algorithm = services.config.congestion;
+  congestion.window_bytes = services.config.window_bytes;
+  congestion.nscc = services.config.nscc;
+  peer_ = services.peers.acquire(connection_.destination, congestion, seed_);
+  own_controller_.reset(congestion);
+  connection_.extension = services.config.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
+  if (!services.config.strict) negotiation_.start(now);
   responder_.reset(services.config, first, connection_.answers_max,
                    config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0);
   responses_.reset(kReadsMax);
@@ -169,8 +180,10 @@ void QueuePair::return_to_reset(Services& services) {
   send_queue_.release(send_queue_.tail());
   receive_queue_.release(receive_queue_.tail());
   const uint64_t send_index = send_queue_.head();
-  requester_.reset(services.config, Psn{});
+  requester_.abandon();
+  requester_.reset(services.config, &own_controller_, Psn{});
   requester_.skip_to(send_index);
+  disconnect(services);
   responder_.reset(services.config, Psn{}, 0, 0);
   events_ = 0;
   established_ = false;
@@ -274,7 +287,7 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
       requester_.on_acknowledge(cx, packet);
       break;
     default:
-      if (is_write(opcode) || (is_request(opcode) && connection_.extension == PeerExtension::kSupported)) {
+      if (is_mrc(opcode) && (is_write(opcode) || (is_request(opcode) && !services.config.strict))) {
         responder_.on_request(cx, packet, plane, requester_);
       } else {
         ++services.counters.drops_unsupported;
@@ -307,6 +320,10 @@ QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services&
   // Answers ride behind the data, on the same path, so that the peer sees both at once.
   if (responder_.control_due() && (!fresh_answers || responder_.control_urgent() || burst.packets > 0))
     responder_.send_control_packets(cx, burst.last_path);
+  if (burst.window_closed && !waiting_ && services.config.congestion != CongestionAlgorithm::kNone) {
+    waiting_ = true;
+    peer_->waiting.push_back(this);
+  }
   if (burst.blocked) return More::kBlocked;
   if (burst.packets == budget && requester_.wants_to_send(cx)) return More::kReady;
   return responder_.control_due() ? More::kDeferred : More::kNothing;
@@ -315,14 +332,36 @@ QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services&
 void QueuePair::on_timer(Services& services, Nanoseconds now) {
   if (!connected()) return;
   resolve_next_hops(services);
-  if (state() == QueuePairState::kReadyToReceive) return;
   Context cx = context(services, now);
+  if (negotiation_.under_way() && !negotiation_.on_timer(cx)) connection_.extension = PeerExtension::kRefused;
+  if (state() == QueuePairState::kReadyToReceive) return;
   requester_.on_timer(cx);
   settle(services, now);
 }
 
 Nanoseconds QueuePair::next_deadline() const {
-  return connected() && state() != QueuePairState::kReadyToReceive ? requester_.next_deadline() : kNever;
+  if (!connected()) return kNever;
+  const Nanoseconds asking = negotiation_.next_deadline();
+  return state() == QueuePairState::kReadyToReceive ? asking : std::min(asking, requester_.next_deadline());
+}
+
+void QueuePair::on_endpoint_response(const Packet& packet) {
+  if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
+      packet.source != connection_.destination)
+    return;
+  negotiation_.stop();
+  connection_.extension =
+      (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
+}
+
+void QueuePair::disconnect(Services& services) {
+  negotiation_.stop();
+  if (peer_ == nullptr) return;
+  requester_.abandon();
+  if (waiting_) std::erase(peer_->waiting, this);
+  waiting_ = false;
+  services.peers.release(peer_);
+  peer_ = nullptr;
 }
 
 }  // namespace mrc

@@ -10,6 +10,7 @@
 #include "libmrc/path/path_set.h"
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
+#include "libmrc/qp/negotiation.h"
 #include "libmrc/qp/requester.h"
 #include "libmrc/qp/responder.h"
 #include "libmrc/qp/services.h"
@@ -100,6 +101,11 @@ class QueuePair {
   // arrived in this very burst, so they may wait for the next one.
   More transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now);
   void on_timer(Services& services, Nanoseconds now);
+  // The answer to an endpoint request of ours.
+  void on_endpoint_response(const Packet& packet);
+  // Gives back what it holds of the device; the last call before it is destroyed.
+  void disconnect(Services& services);
+  Peer* peer() const { return peer_; }
   Nanoseconds next_deadline() const;
 
   // Bits 1 << QueuePairEvent that happened since the last call.
@@ -109,7 +115,7 @@ class QueuePair {
   friend class Engine;
 
   Context context(Services& services, Nanoseconds now);
-  void connect(Psn first, Services& services);
+  void connect(Psn first, Services& services, Nanoseconds now);
   void resolve_next_hops(Services& services);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
@@ -129,6 +135,10 @@ class QueuePair {
   Responder responder_;
   ResponseQueue responses_;
   ReadTable reads_;
+  Negotiation negotiation_;
+  CongestionController own_controller_;  // when there is no congestion control
+  Peer* peer_ = nullptr;
+  bool waiting_ = false;  // for the peer's window, in its list
   uint64_t seed_;
   Nanoseconds timeout_ = 0;
   uint8_t retry_linear_ = 7;

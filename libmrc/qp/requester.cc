@@ -47,21 +47,20 @@ Opcode read_response_opcode(bool first, bool last) {
 }
 }  // namespace
 
-void Requester::reset(const TransportConfig& config, Psn first) {
+void Requester::reset(const TransportConfig& config, CongestionController* control, Psn first) {
   const RetryPolicy retry = retry_;
   *this = Requester{};
   retry_ = retry;
   retry_.progress();
   config_ = &config;
   sent_.reset(config.window_packets, first);
-  window_.reset(config.window_bytes);
+  control_ = control;
   // Every message takes at least one PSN, and one more may have been started.
   messages_.assign(std::bit_ceil(config.window_packets + 1), Message{});
 }
 
-bool Requester::wants_to_send(const Context& cx) const {
+bool Requester::has_work(const Context& cx) const {
   if (failure_ || response_fault_ || cx.now < not_ready_until_) return false;
-  if (!window_.may_send(sent_.in_flight_bytes())) return false;
   if (sent_.lost() > 0) return true;
   if (sent_.full()) return false;
   if (started_ || next_response_ != cx.responses.tail()) return true;
@@ -71,7 +70,8 @@ bool Requester::wants_to_send(const Context& cx) const {
 
 Requester::Burst Requester::transmit(Context& cx, size_t budget) {
   Burst burst;
-  if (!wants_to_send(cx)) return burst;
+  window_wait_ = false;
+  if (!has_work(cx)) return burst;
   Transmitter& transmitter = cx.services.transmitter;
   const size_t planes = transmitter.plane_count();
   std::array<size_t, kPlanesMax> room{};
@@ -83,7 +83,10 @@ Requester::Burst Requester::transmit(Context& cx, size_t budget) {
     if (room[plane] > 0) usable |= PlaneMask{1} << plane;
   }
   while (burst.packets < budget && !failure_ && !response_fault_) {
-    if (!window_.may_send(sent_.in_flight_bytes())) break;
+    if (!control_->may_send(cx.now)) {
+      burst.window_closed = window_wait_ = has_work(cx);
+      break;
+    }
     const bool again = sent_.lost() > 0;
     if (!again && !prepare_next_message(cx)) break;
     const PathId path = cx.paths.select(usable);
@@ -205,13 +208,14 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   bool signaled = false;
   if (!message.is_response)
     signaled = cx.signal_all || (cx.send_queue.at(message.index).flags & kSignaled) != 0;
-  const bool window_closes = sent_.outstanding() + 1 == config_->window_packets ||
-                             (config_->window_bytes < 2 * config_->sack_threshold_bytes &&
-                              !window_.may_send(sent_.in_flight_bytes() + bytes));
+  const bool window_closes =
+      sent_.outstanding() + 1 == config_->window_packets ||
+      (control_->cwnd() < 2 * config_->sack_threshold_bytes && control_->closes_with(nominal_size(bytes)));
   const bool ack_request = window_closes || (last && (signaled || !can_follow(cx)));
   if (!busy()) timer_base_ = quiet_since_ = cx.now;
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
   sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1});
+  control_->on_sent(cx.now, nominal_size(bytes));
   ++cx.services.counters.data_packets_sent;
   cx.services.counters.payload_bytes_sent += bytes;
   offset_ += bytes;
@@ -234,6 +238,7 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   const Message& message = message_at(sent_.at(psn).request);
   if (!write_packet(cx, message, psn, path, true, true, buffer)) return false;
   sent_.resend(psn, path, ++order_, cx.now);
+  control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   if (psn == sent_.oldest()) timer_base_ = cx.now;
   return true;
 }

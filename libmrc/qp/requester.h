@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "libmrc/congestion/fixed_window.h"
+#include "libmrc/congestion/controller.h"
 #include "libmrc/qp/context.h"
 #include "libmrc/reliability/retry.h"
 #include "libmrc/reliability/rtt_estimator.h"
@@ -20,14 +20,18 @@ namespace mrc {
 
 class Requester {
  public:
-  void reset(const TransportConfig& config, Psn first);
+  // `control` is the peer's or the queue pair's own; it outlives the requester.
+  void reset(const TransportConfig& config, CongestionController* control, Psn first);
   void skip_to(uint64_t send_index) { cursor_ = send_index; }  // requests before it are gone
+  // Takes what is in flight out of congestion control's books; nothing will be heard of it any more.
+  void abandon();
   RetryPolicy& retry() { return retry_; }
 
   struct Burst {
     size_t packets = 0;
     PathId last_path = kNoPath;  // of the last data packet
     bool blocked = false;        // more could go, but the ports have no room now
+    bool window_closed = false;  // more could go, but congestion control does not let it
   };
   Burst transmit(Context& cx, size_t budget);
 
@@ -45,7 +49,8 @@ class Requester {
   // Completes everything that is left: the oldest with `first`, the rest as flushed.
   void flush(Context& cx, CompletionStatus first);
 
-  bool wants_to_send(const Context& cx) const;
+  bool has_work(const Context& cx) const;  // whatever the window says
+  bool wants_to_send(const Context& cx) const { return has_work(cx) && control_->may_send(cx.now); }
   // No request is under way (those not started do not count).
   bool drained(const Context& cx) const { return !started_ && cx.send_queue.head() == cursor_; }
   Nanoseconds next_deadline() const;
@@ -105,6 +110,7 @@ class Requester {
   void complete_ready(Context& cx);
   void complete(Context& cx, const SendRequest& request, CompletionStatus status);
   void heard(Nanoseconds now);
+  void tell_control(Context& cx, SackSignal signal);
 
   // Waiting.
   void send_probe(Context& cx, PathId path);
@@ -115,7 +121,7 @@ class Requester {
 
   const TransportConfig* config_ = nullptr;
   SentPackets sent_;
-  FixedWindow window_;
+  CongestionController* control_ = nullptr;
   RetryPolicy retry_;
   RttEstimator rtt_;
 
@@ -140,6 +146,8 @@ class Requester {
   uint32_t reorder_scale_ = 1;  // grows when a retransmission turns out to have been needless
   Nanoseconds last_needless_ = 0;
   std::optional<Psn> acknowledged_;  // everything up to here is done at the peer
+  uint64_t newly_bytes_ = 0;         // credited since congestion control was told
+  Nanoseconds newest_rtt_ = 0;       // sample of the SACK being worked on; 0 = none
 
   // Receiver not ready.
   Nanoseconds not_ready_until_ = 0;
@@ -153,6 +161,8 @@ class Requester {
   uint16_t next_probe_id_ = 1;
   std::array<Probe, kProbesMax> probes_{};
   Nanoseconds next_path_probe_ = kNever;  // mirror of the path set's
+
+  bool window_wait_ = false;  // the last burst ended because the window was closed
 
   std::optional<CompletionStatus> local_error_;  // of the request at cursor_; reported in its turn
   std::optional<CompletionStatus> failure_;

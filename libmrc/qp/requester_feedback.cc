@@ -43,8 +43,10 @@ void Requester::heard(Nanoseconds now) {
 
 // Notes that a packet arrived. Only a packet that was sent once tells by which path it came.
 bool Requester::credit(Context& cx, Psn psn) {
-  if (!sent_.deliver(psn)) return false;
   const SentPacket& packet = sent_.at(psn);
+  const bool in_flight = packet.state == PacketState::kInFlight;
+  if (!sent_.deliver(psn)) return false;
+  if (in_flight) newly_bytes_ += nominal_size(packet.bytes);
   if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
@@ -68,6 +70,15 @@ void Requester::credit_up_to(Context& cx, Psn psn) {
   timer_base_ = cx.now;
 }
 
+// Hands what was credited to congestion control. Every byte in flight is taken back exactly once, here or
+// when its packet is lost.
+void Requester::tell_control(Context& cx, SackSignal signal) {
+  signal.now = cx.now;
+  signal.newly_bytes = newly_bytes_;
+  newly_bytes_ = 0;
+  control_->on_sack(signal);
+}
+
 void Requester::on_sack(Context& cx, const Packet& packet) {
   const Sack& sack = packet.sack;
   const Psn base = sack.cumulative_psn + sack.bitmap_offset;
@@ -83,12 +94,19 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   if (fresh) received_units_ = sack.received_units;
   sack_seen_ = true;
 
+  newest_rtt_ = 0;
   learn_from_trigger(cx, packet);
   credit_up_to(cx, sack.cumulative_psn);
   for (uint64_t bits = sack.bitmap; bits != 0; bits &= bits - 1) {
     const Psn psn = base + __builtin_ctzll(bits);
     if (sent_.contains(psn)) credit(cx, psn);
   }
+  SackSignal signal;
+  signal.rtt = newest_rtt_;
+  signal.ce = sack.mark == PathMark::kSkipOnce;
+  signal.penalty = sack.window_penalty;
+  signal.restore = sack.restore_window;
+  tell_control(cx, signal);
   // An acknowledgement that has overtaken this SACK knows more than it does.
   if (fresh && sack.cumulative_psn + 1 == sent_.oldest()) find_losses(cx, base, sack.bitmap);
   next_path_probe_ = cx.paths.next_probe();
@@ -105,7 +123,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     path = probe.path;
     cx.paths.delivered(path, probe.order);
     newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
-    rtt_.sample(cx.now - probe.sent_at);
+    newest_rtt_ = cx.now - probe.sent_at;
+    rtt_.sample(newest_rtt_);
     probe.path = kNoPath;
     if (sack.mark == PathMark::kNone && cx.paths.probe_answered(path, cx.now))
       ++cx.services.counters.paths_restored;
@@ -124,7 +143,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
       path = sent.path;
       cx.paths.delivered(path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
-      rtt_.sample(cx.now - sent.sent_at);
+      newest_rtt_ = cx.now - sent.sent_at;
+      rtt_.sample(newest_rtt_);
     }
   }
   if (path == kNoPath) return;
@@ -159,6 +179,8 @@ void Requester::judge(Context& cx, Psn psn) {
 void Requester::lose(Context& cx, Psn psn, uint64_t* cause) {
   if (!sent_.lose(psn)) return;
   ++*cause;
+  const uint64_t bytes = nominal_size(sent_.at(psn).bytes);
+  cause == &cx.services.counters.retransmits_timeout ? control_->on_timeout(bytes) : control_->on_loss(bytes);
   if (cx.now - last_needless_ > kReorderScaleDecay && reorder_scale_ > 1) {
     reorder_scale_ /= 2;
     last_needless_ = cx.now;
@@ -186,7 +208,10 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   ++cx.services.counters.retransmits_nack;
   const PathId path = sent_.at(neth.psn).path;
   if (neth.reason == NackReason::kTrimmed) cx.paths.skip_once(path);
-  const bool trimmed = neth.reason == NackReason::kTrimmed || neth.reason == NackReason::kTrimmedLastHop;
+  const bool last_hop = neth.reason == NackReason::kTrimmedLastHop;
+  const bool trimmed = neth.reason == NackReason::kTrimmed || last_hop;
+  const uint64_t bytes = nominal_size(sent_.at(neth.psn).bytes);
+  trimmed ? control_->on_trim_nack(cx.now, bytes, last_hop) : control_->on_resource_nack(bytes);
   if (!trimmed && !retry_.charge()) {
     ++cx.services.counters.retry_exceeded;
     failure_ = CompletionStatus::kRetryExceeded;
@@ -205,12 +230,14 @@ void Requester::on_acknowledge(Context& cx, const Packet& packet) {
   if (!packet.aeth.is_nak() && !packet.aeth.is_rnr_nak()) {
     ++cx.services.counters.acks_received;
     credit_up_to(cx, psn);
+    tell_control(cx, {});
     acknowledged(cx, psn);
     return;
   }
   ++cx.services.counters.naks_received;
   // A NAK acknowledges what was before it.
   credit_up_to(cx, psn - 1);
+  tell_control(cx, {});
   acknowledged(cx, psn - 1);
   if (packet.aeth.is_rnr_nak()) {
     on_receiver_not_ready(cx, psn, packet.aeth.syndrome & 0x1F);
@@ -242,7 +269,10 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
   }
   ++not_ready_count_;
   for (Psn at = psn; at < sent_.next(); ++at)
-    if (sent_.lose(at)) ++cx.services.counters.retransmits_not_ready;
+    if (sent_.lose(at)) {
+      ++cx.services.counters.retransmits_not_ready;
+      control_->forget(nominal_size(sent_.at(at).bytes));
+    }
   not_ready_until_ = cx.now + rnr_delay(timer);
   timer_base_ = quiet_since_ = not_ready_until_;
 }
@@ -261,6 +291,7 @@ void Requester::on_answer(Context& cx, uint16_t msn) {
   heard(cx.now);
   // It was carried out in its turn: everything up to it has arrived and is done.
   credit_up_to(cx, request.last_psn);
+  tell_control(cx, {});
   acknowledged(cx, request.last_psn);
 }
 
@@ -296,9 +327,18 @@ void Requester::complete(Context& cx, const SendRequest& request, CompletionStat
     failure_ = CompletionStatus::kGeneralError;
 }
 
+void Requester::abandon() {
+  if (control_ == nullptr) return;
+  const Psn next = sent_.next();
+  for (Psn psn = sent_.oldest(); psn < next; ++psn)
+    if (sent_.at(psn).state == PacketState::kInFlight) control_->forget(nominal_size(sent_.at(psn).bytes));
+  sent_.reset(config_->window_packets, next);
+}
+
 void Requester::flush(Context& cx, CompletionStatus first) {
   uint64_t head = cx.send_queue.head();
   const uint64_t tail = cx.send_queue.tail();
+  abandon();
   for (CompletionStatus status = first; head != tail; status = CompletionStatus::kFlushed) {
     complete(cx, cx.send_queue.at(head), status);
     cx.send_queue.release(++head);
@@ -308,8 +348,6 @@ void Requester::flush(Context& cx, CompletionStatus first) {
   unfinished_ = 0;
   consuming_ = 0;
   local_error_.reset();
-  const Psn next = sent_.next();
-  sent_.reset(config_->window_packets, next);
   next_response_ = cx.responses.tail();
   cx.responses.release(next_response_);
   oldest_message_ = message_;

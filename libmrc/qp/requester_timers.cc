@@ -21,15 +21,22 @@ Nanoseconds Requester::silence_allowed() const {
 
 Nanoseconds Requester::next_deadline() const {
   Nanoseconds deadline = next_path_probe_;
-  if (failure_ || !busy()) return deadline;
-  deadline = std::min(deadline, quiet_since_ + silence_allowed());
-  if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
-    deadline = std::min(deadline, timer_base_ + timeout);
-  return std::max(deadline, std::min(not_ready_until_, deadline + kSecond));
+  if (failure_) return deadline;
+  if (busy()) {
+    deadline = std::min(deadline, quiet_since_ + silence_allowed());
+    if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
+      deadline = std::min(deadline, timer_base_ + timeout);
+  }
+  if (not_ready_until_ != 0) deadline = std::min(deadline, not_ready_until_);
+  // Sending may be paced: then time alone opens the window.
+  const Nanoseconds pace = control_->next_send_at();
+  if (window_wait_ && pace != 0) deadline = std::min(deadline, pace);
+  return deadline;
 }
 
 void Requester::on_timer(Context& cx) {
   if (failure_) return;
+  if (cx.now >= not_ready_until_) not_ready_until_ = 0;
   const Nanoseconds timeout = retry_.timeout();
   if (busy() && timeout != 0 && cx.now >= timer_base_ + timeout) {
     // MRC 3.3 (e): the backstop.

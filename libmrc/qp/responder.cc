@@ -64,6 +64,8 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   }
   if (fault_ && psn > fault_->psn) return;  // the connection ends before it
 
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
+    cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
   if (place(cx, packet, &passing) == Placed::kRefused) {
     send_not_ready(cx, packet, plane);
@@ -169,7 +171,7 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
         fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
       return Placed::kRecorded;
     case ReceiveSlots::Bind::kNotReady:
-      if (cx.connection.extension == PeerExtension::kSupported) return Placed::kRefused;
+      if (!config_->strict) return Placed::kRefused;
       // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
       fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
       return Placed::kRecorded;

@@ -43,6 +43,12 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   sack.timestamp = trigger.timestamp;
   sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
   sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware) {
+    const auto advice =
+        cx.services.receiver_share.advise(cx.peer_index, ReceiverShare::Language::kDegree, cx.now);
+    sack.window_penalty = advice.penalty;
+    sack.restore_window = advice.restore;
+  }
   if (!send_control(cx, path, config_->dscp_control, bth, sack)) return;
   ++cx.services.counters.sacks_sent;
   sack_due_ = sack_urgent_ = false;

@@ -4,19 +4,27 @@
 
 #include <vector>
 
+#include "libmrc/congestion/controller.h"
+#include "libmrc/congestion/receiver_aware.h"
 #include "libmrc/memory/memory_table.h"
 #include "libmrc/port/counters.h"
 #include "libmrc/port/transmitter.h"
 #include "libmrc/qp/completion_queue.h"
+#include "libmrc/qp/endpoint_requests.h"
+#include "libmrc/qp/peer_table.h"
 #include "libmrc/wire/time.h"
 
 namespace mrc {
 
 // Settings of the transport that all queue pairs of a device share.
 struct TransportConfig {
+  // kNone: a window per queue pair. The others: one controller per peer, as `nscc` says.
+  CongestionAlgorithm congestion = CongestionAlgorithm::kNone;
+  NsccConfig nscc;
+  uint64_t link_rate_bps = 0;  // of all planes together; for the receiver-aware controller
   uint32_t paths_per_plane = 32;
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
-  uint32_t window_bytes = 1u << 20;  // fixed congestion window
+  uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
   uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
   uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
   uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
@@ -70,6 +78,9 @@ struct Services {
   Counters& counters;
   Transmitter& transmitter;
   CompletionSink& completions;
+  PeerTable& peers;
+  EndpointRequests& endpoint_requests;
+  ReceiverShare& receiver_share;  // counts senders when the receiver-aware controller is on
   const TransportConfig& config;
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// MRC 1.6: endpoint operations, connectionless, to and from QPN 2.
+#include "libmrc/engine/engine.h"
+#include "libmrc/qp/negotiation.h"
+#include "libmrc/wire/frame.h"
+
+namespace mrc {
+
+void Engine::on_endpoint(const Packet& packet, Plane plane) {
+  if (packet.bth.opcode == Opcode::kEndpointRequest) {
+    answer_endpoint(packet, plane);
+  } else if (packet.bth.opcode == Opcode::kEndpointResponse) {
+    const auto asker = endpoint_requests_.take(static_cast<uint16_t>(packet.bth.psn.value()));
+    QueuePair* qp = asker ? find(*asker) : nullptr;
+    if (qp == nullptr) {
+      ++counters_.drops_bad_control;
+      return;
+    }
+    qp->on_endpoint_response(packet);
+    schedule(*qp);
+  } else {
+    ++counters_.drops_unsupported;
+  }
+}
+
+// The answer goes back the way the request came: same plane, same entropy, addresses swapped.
+void Engine::answer_endpoint(const Packet& request, Plane plane) {
+  Eeth eeth;
+  eeth.operation = request.erth.operation;
+  eeth.timestamp = request.erth.time.timestamp;
+  if (request.erth.operation == EndpointOperation::kCapabilities)
+    eeth.vendor_info = config_.transport.strict ? 0 : kSpeaksExtension;
+  uint8_t* buffer = transmitter_.begin(plane);
+  if (buffer == nullptr) {
+    ++counters_.tx_no_buffer;
+    return;
+  }
+  NetworkHeader network;
+  network.source_mac = transmitter_.port(plane).address();
+  network.destination_mac = request.source_mac;
+  network.source = request.destination;
+  network.destination = request.source;
+  Bth bth;
+  bth.opcode = Opcode::kEndpointResponse;
+  bth.destination = kEndpointQpn;
+  bth.psn = request.bth.psn;
+  FrameWriter frame(buffer, network, request.entropy, config_.transport.dscp_control, Ecn::kNotCapable,
+                    Bth::kBytes + Eeth::kBytes);
+  frame.add(bth);
+  frame.add(eeth);
+  frame.end_headers();
+  transmitter_.commit(plane, frame.finish(0));
+  ++counters_.endpoint_answers_sent;
+}
+
+}  // namespace mrc

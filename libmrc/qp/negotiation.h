@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How a queue pair learns whether its peer speaks the extension: it asks QPN 2 there (a vendor operation
+// beside MRC's two) when it becomes ready to receive, and again until there is an answer or the patience
+// ends.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "libmrc/qp/context.h"
+#include "libmrc/wire/time.h"
+
+namespace mrc {
+
+// Bits of vendor_info in the answer.
+enum PeerCapability : uint8_t { kSpeaksExtension = 1 << 0 };
+
+class Negotiation {
+ public:
+  void start(Nanoseconds now) {
+    next_at_ = now;
+    attempts_ = 0;
+  }
+  void stop() { next_at_ = kNever; }
+  bool under_way() const { return next_at_ != kNever; }
+  Nanoseconds next_deadline() const { return next_at_; }
+
+  // Asks if it is time to. False: there is no use in asking any longer.
+  bool on_timer(Context& cx);
+
+ private:
+  static constexpr uint32_t kAttemptsMax = 16;
+  static constexpr Nanoseconds kFirstWait = kMillisecond;
+  static constexpr Nanoseconds kWaitMax = 250 * kMillisecond;
+
+  Nanoseconds next_at_ = kNever;
+  uint32_t attempts_ = 0;
+};
+
+}  // namespace mrc

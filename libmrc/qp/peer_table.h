@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The hosts this device talks to. Queue pairs to one peer share its congestion controller (MRC 5.1, QPCC: per
+// peer address and traffic class; there is one data class).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "libmrc/congestion/controller.h"
+#include "libmrc/wire/identifiers.h"
+
+namespace mrc {
+
+class QueuePair;
+
+struct Peer {
+  IpAddress address;
+  uint32_t index = 0;  // small and unique among the living
+  uint32_t users = 0;
+  CongestionController controller;
+  std::vector<QueuePair*> waiting;  // queue pairs that found the window closed
+};
+
+class PeerTable {
+ public:
+  Peer* acquire(const IpAddress& address, const CongestionConfig& config, uint64_t seed) {
+    auto& slot = peers_[address.bytes];
+    if (slot == nullptr) {
+      slot = std::make_unique<Peer>();
+      slot->address = address;
+      slot->index = take_index();
+      slot->controller.reset(config, 0, seed);
+    }
+    ++slot->users;
+    return slot.get();
+  }
+  void release(Peer* peer) {
+    if (--peer->users > 0) return;
+    free_.push_back(peer->index);
+    peers_.erase(peer->address.bytes);
+  }
+  uint32_t indices() const { return next_index_; }
+
+ private:
+  uint32_t take_index() {
+    if (free_.empty()) return next_index_++;
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    return index;
+  }
+  std::map<std::array<uint8_t, 16>, std::unique_ptr<Peer>> peers_;
+  std::vector<uint32_t> free_;
+  uint32_t next_index_ = 0;
+};
+
+}  // namespace mrc
