@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "libmrc/wire/frame.h"
+
 namespace mrc {
 namespace {
 
@@ -25,26 +27,43 @@ struct Setting {
   std::function<bool(const toml::node&, DeviceConfig*)> set;
 };
 
-template <typename Target>
+template <typename Value>
+Value& in(DeviceConfig& config, Value DeviceConfig::*member) {
+  return config.*member;
+}
+template <typename Value>
+Value& in(DeviceConfig& config, Value TransportConfig::*member) {
+  return config.transport.*member;
+}
+
+bool read_number(const toml::node& node, int64_t least, int64_t most, int64_t* number) {
+  const auto* value = node.as_integer();
+  if (value == nullptr || value->get() < least || value->get() > most) return false;
+  *number = value->get();
+  return true;
+}
+
+template <typename Owner, typename Value>
 Setting whole_number(std::string_view table, std::string_view key, int64_t least, int64_t most,
-                     std::function<Target&(DeviceConfig&)> target, int64_t factor = 1) {
+                     Value Owner::*member, Value unit = 1) {
   return {table, key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
           [=](const toml::node& node, DeviceConfig* config) {
-            const auto* value = node.as_integer();
-            if (value == nullptr || value->get() < least || value->get() > most) return false;
-            target(*config) = static_cast<Target>(value->get() * factor);
+            int64_t number = 0;
+            if (!read_number(node, least, most, &number)) return false;
+            in(*config, member) = static_cast<Value>(static_cast<Value>(number) * unit);
             return true;
           }};
 }
 
+template <typename Owner>
 Setting power_of_two(std::string_view table, std::string_view key, int64_t least, int64_t most,
-                     std::function<uint32_t&(DeviceConfig&)> target) {
+                     uint32_t Owner::*member) {
   return {table, key, "a power of two from " + std::to_string(least) + " to " + std::to_string(most),
           [=](const toml::node& node, DeviceConfig* config) {
-            const auto* value = node.as_integer();
-            if (value == nullptr || value->get() < least || value->get() > most) return false;
-            if (!std::has_single_bit(static_cast<uint64_t>(value->get()))) return false;
-            target(*config) = static_cast<uint32_t>(value->get());
+            int64_t number = 0;
+            if (!read_number(node, least, most, &number)) return false;
+            if (!std::has_single_bit(static_cast<uint64_t>(number))) return false;
+            in(*config, member) = static_cast<uint32_t>(number);
             return true;
           }};
 }
@@ -67,62 +86,48 @@ Setting device_name() {
           }};
 }
 
-Setting yes_or_no(std::string_view table, std::string_view key, std::function<bool&(DeviceConfig&)> target) {
+template <typename Owner>
+Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*member) {
   return {table, key, "true or false", [=](const toml::node& node, DeviceConfig* config) {
             const auto* value = node.as_boolean();
             if (value == nullptr) return false;
-            target(*config) = value->get();
+            in(*config, member) = value->get();
             return true;
           }};
 }
 
 const std::vector<Setting>& settings() {
-  using Config = DeviceConfig;
-  constexpr int64_t kMicrosecondsMax = 60'000'000;
+  using Device = DeviceConfig;
+  using Transport = TransportConfig;
+  constexpr int64_t kTimeMax = 60'000'000;  // a minute in microseconds
+  constexpr int64_t kDscpMax = 63;
+  constexpr std::string_view kDevice = "device", kTransport = "transport", kLimits = "limits";
   static const std::vector<Setting> all = {
       device_name(),
-      whole_number<uint32_t>(
-          "device", "planes", 1, kPlanesMax, [](Config & c) -> auto& { return c.planes; }),
-      power_of_two(
-          "device", "mtu", 256, 4096, [](Config & c) -> auto& { return c.mtu; }),
+      whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
+      power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
 
-      whole_number<uint32_t>(
-          "transport", "paths_per_plane", 1, 256,
-          [](Config & c) -> auto& { return c.transport.paths_per_plane; }),
-      whole_number<uint32_t>(
-          "transport", "paths_min_active", 0, 4096,
-          [](Config & c) -> auto& { return c.transport.paths_min_active; }),
-      whole_number<uint32_t>(
-          "transport", "window_bytes", 4096, 1 << 28,
-          [](Config & c) -> auto& { return c.transport.window_bytes; }),
-      power_of_two(
-          "transport", "window_packets", 64, 32768,
-          [](Config & c) -> auto& { return c.transport.window_packets; }),
-      whole_number<uint32_t>(
-          "transport", "sack_threshold_bytes", 0, 1 << 24,
-          [](Config & c) -> auto& { return c.transport.sack_threshold_bytes; }),
-      whole_number<uint16_t>(
-          "transport", "immediates_max", 1, 4096,
-          [](Config & c) -> auto& { return c.transport.immediates_max; }),
-      whole_number<Nanoseconds>(
-          "transport", "reorder_window_min_us", 0, kMicrosecondsMax,
-          [](Config & c) -> auto& { return c.transport.reorder_window_min; }, kMicrosecond),
-      whole_number<Nanoseconds>(
-          "transport", "probe_interval_us", 1, kMicrosecondsMax,
-          [](Config & c) -> auto& { return c.transport.probe_interval; }, kMicrosecond),
-      whole_number<Nanoseconds>(
-          "transport", "probe_interval_max_us", 1, kMicrosecondsMax,
-          [](Config & c) -> auto& { return c.transport.probe_interval_max; }, kMicrosecond),
-      yes_or_no(
-          "transport", "coarse_timestamps",
-          [](Config & c) -> auto& { return c.transport.coarse_timestamps; }),
-      whole_number<uint8_t>(
-          "transport", "dscp_data", 0, 63, [](Config & c) -> auto& { return c.transport.dscp_data; }),
-      whole_number<uint8_t>(
-          "transport", "dscp_control", 0, 63, [](Config & c) -> auto& { return c.transport.dscp_control; }),
+      yes_or_no(kTransport, "strict", &Transport::strict),
+      whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
+      whole_number(kTransport, "paths_min_active", 0, 4096, &Transport::paths_min_active),
+      whole_number(kTransport, "window_bytes", 4096, 1 << 28, &Transport::window_bytes),
+      power_of_two(kTransport, "window_packets", 64, 32768, &Transport::window_packets),
+      whole_number(kTransport, "sack_threshold_bytes", 0, 1 << 24, &Transport::sack_threshold_bytes),
+      whole_number(kTransport, "immediates_max", 1, 4096, &Transport::immediates_max),
+      whole_number(kTransport, "reorder_window_min_us", 0, kTimeMax, &Transport::reorder_window_min,
+                   kMicrosecond),
+      whole_number(kTransport, "silence_min_us", 1, kTimeMax, &Transport::silence_min, kMicrosecond),
+      whole_number(kTransport, "probe_interval_us", 1, kTimeMax, &Transport::probe_interval, kMicrosecond),
+      whole_number(kTransport, "probe_interval_max_us", 1, kTimeMax, &Transport::probe_interval_max,
+                   kMicrosecond),
+      yes_or_no(kTransport, "coarse_timestamps", &Transport::coarse_timestamps),
+      whole_number(kTransport, "dscp_data", 0, kDscpMax, &Transport::dscp_data),
+      whole_number(kTransport, "dscp_retransmission", 0, kDscpMax, &Transport::dscp_retransmission),
+      whole_number(kTransport, "dscp_control", 0, kDscpMax, &Transport::dscp_control),
+      whole_number(kTransport, "dscp_trimmed", 0, kDscpMax, &Transport::dscp_trimmed),
+      whole_number(kTransport, "dscp_trimmed_last_hop", 0, kDscpMax, &Transport::dscp_trimmed_last_hop),
 
-      whole_number<uint32_t>(
-          "limits", "mbufs", 1024, 1 << 20, [](Config & c) -> auto& { return c.mbufs; }),
+      whole_number(kLimits, "mbufs", 1024, 1 << 20, &Device::mbufs),
   };
   return all;
 }

@@ -46,7 +46,12 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     probe_interval_max_us = 250_000
     coarse_timestamps = false
     dscp_data = 10
+    dscp_retransmission = 11
     dscp_control = 48
+    dscp_trimmed = 13
+    dscp_trimmed_last_hop = 17
+    silence_min_us = 200
+    strict = true
     [limits]
     mbufs = 8192
   )";
@@ -65,7 +70,12 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(config.transport.probe_interval_max, 250 * kMillisecond);
   EXPECT_FALSE(config.transport.coarse_timestamps);
   EXPECT_EQ(config.transport.dscp_data, 10);
+  EXPECT_EQ(config.transport.dscp_retransmission, 11);
   EXPECT_EQ(config.transport.dscp_control, 48);
+  EXPECT_EQ(config.transport.dscp_trimmed, 13);
+  EXPECT_EQ(config.transport.dscp_trimmed_last_hop, 17);
+  EXPECT_EQ(config.transport.silence_min, 200 * kMicrosecond);
+  EXPECT_TRUE(config.transport.strict);
   EXPECT_EQ(config.mbufs, 8192u);
 }
 
