@@ -6,8 +6,9 @@
 
 namespace mrc {
 
-void Engine::on_endpoint(const Packet& packet, Plane plane) {
+void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
   if (packet.bth.opcode == Opcode::kEndpointRequest) {
+    if (packet.erth.operation == EndpointOperation::kPortStatusUpdate) take_port_update(packet, now);
     answer_endpoint(packet, plane);
   } else if (packet.bth.opcode == Opcode::kEndpointResponse) {
     const auto asker = endpoint_requests_.take(static_cast<uint16_t>(packet.bth.psn.value()));
@@ -51,6 +52,18 @@ void Engine::answer_endpoint(const Packet& request, Plane plane) {
   frame.end_headers();
   transmitter_.commit(plane, frame.finish(0));
   ++counters_.endpoint_answers_sent;
+}
+
+// MRC 4.6, 10.8: anybody could forge it, so it counts only from an address that a queue pair is connected to.
+void Engine::take_port_update(const Packet& request, Nanoseconds now) {
+  bool known = false;
+  for (QueuePair* qp : live_) {
+    if (!qp->connected() || qp->connection().destination != request.source) continue;
+    known = true;
+    qp->on_remote_ports(request.erth.port_status_mask, now);
+    schedule(*qp);
+  }
+  ++(known ? counters_.port_updates_received : counters_.port_updates_refused);
 }
 
 }  // namespace mrc

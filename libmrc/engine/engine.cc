@@ -11,14 +11,26 @@ namespace {
 constexpr size_t kSendBudget = 32;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
+
+PlaneMask all_planes(size_t count) {
+  return static_cast<PlaneMask>((uint64_t{1} << count) - 1);
+}
 }  // namespace
 
 Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink)
     : config_(config),
       memory_(config.seed),
       transmitter_(ports),
-      services_{memory_, counters_,          transmitter_,    completions_,
-                peers_,  endpoint_requests_, receiver_share_, config_.transport},
+      services_{memory_,
+                counters_,
+                transmitter_,
+                completions_,
+                peers_,
+                endpoint_requests_,
+                receiver_share_,
+                config_.transport,
+                config.path_source,
+                all_planes(ports.size())},
       timers_(config.qpn_count),
       sink_(sink),
       queue_pairs_(config.qpn_count),
@@ -155,6 +167,7 @@ size_t Engine::progress(Nanoseconds now) {
   const uint64_t sent_before = transmitter_.frames_sent();
   const size_t received = receive(now);
   take_doorbells();
+  check_ports(now);
   run_timers(now);
   transmit(now);
   transmitter_.flush_all();
@@ -166,7 +179,7 @@ size_t Engine::progress(Nanoseconds now) {
 }
 
 Nanoseconds Engine::next_deadline() const {
-  return active_head_ != nullptr ? 0 : timers_.next_deadline();
+  return active_head_ != nullptr ? 0 : std::min(timers_.next_deadline(), announce_at_);
 }
 
 size_t Engine::receive(Nanoseconds now) {
@@ -200,7 +213,7 @@ void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
     return;
   }
   if (packet.bth.destination == kEndpointQpn) {
-    on_endpoint(packet, plane);
+    on_endpoint(packet, plane, now);
     return;
   }
   QueuePair* qp = find(packet.bth.destination);

@@ -29,6 +29,7 @@ struct EngineConfig {
   uint32_t qpn_count = 4096;  // ...so many; both given by whoever shares out the QPN space
   uint64_t seed = 1;
   TransportConfig transport;
+  PathSource* path_source = nullptr;  // EV profiles or SRv6 templates; null = the built-in paths
 };
 
 // What the engine tells its owner outside the data path. Called under the device's lock.
@@ -78,8 +79,11 @@ class Engine {
  private:
   size_t receive(Nanoseconds now);
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
-  void on_endpoint(const Packet& packet, Plane plane);
+  void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane);
+  void take_port_update(const Packet& request, Nanoseconds now);
+  void check_ports(Nanoseconds now);
+  void announce_ports(Nanoseconds now);
   void take_doorbells();
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
@@ -108,6 +112,10 @@ class Engine {
   uint64_t random_;
   uint64_t burst_ = 0;  // calls of progress()
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
+  Nanoseconds ports_checked_ = 0;
+  Nanoseconds announce_at_ = kNever;
+  bool announce_anew_ = false;
+  uint64_t announce_round_ = 0;
   // Queue pairs with something to send, round robin.
   QueuePair* active_head_ = nullptr;
   QueuePair* active_tail_ = nullptr;

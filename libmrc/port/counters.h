@@ -30,6 +30,9 @@ struct Counters {
   uint64_t nacks_received = 0;
   uint64_t trimmed_received = 0;
   uint64_t endpoint_answers_sent = 0;
+  uint64_t port_updates_sent = 0;
+  uint64_t port_updates_received = 0;
+  uint64_t port_updates_refused = 0;  // not from a connected peer
   uint64_t probes_sent = 0;
   uint64_t probes_received = 0;
   uint64_t probes_answered = 0;  // answers that came back
@@ -38,6 +41,7 @@ struct Counters {
   uint64_t retransmits_reordering = 0;  // overtaken for longer than the reordering window
   uint64_t retransmits_timeout = 0;
   uint64_t retransmits_nack = 0;
+  uint64_t retransmits_port_down = 0;  // under way when the local port lost its link
   uint64_t retransmits_ack_lost = 0;   // everything arrived, but the transport ACK did not
   uint64_t retransmits_not_ready = 0;  // the peer had no receive request
   uint64_t retry_exceeded = 0;
@@ -64,7 +68,7 @@ struct Counters {
 
   uint64_t retransmits() const {
     return retransmits_same_path + retransmits_reordering + retransmits_timeout + retransmits_nack +
-           retransmits_ack_lost + retransmits_not_ready;
+           retransmits_ack_lost + retransmits_not_ready + retransmits_port_down;
   }
 };
 

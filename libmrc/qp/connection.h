@@ -30,7 +30,13 @@ struct Connection {
   uint8_t rnr_retry = 7;     // 7 = for ever
 
   PlaneMask resolved = 0;  // planes whose next hop is known
+  bool srv6 = false;       // every path has an outer destination of its own
   std::array<NetworkHeader, kPlanesMax> network{};
+  // Ready bytes of the above for each class of traffic; valid where resolved.
+  std::array<FrameTemplate, kPlanesMax> data{};
+  std::array<FrameTemplate, kPlanesMax> again{};
+  std::array<FrameTemplate, kPlanesMax> control{};
+  std::array<FrameTemplate, kPlanesMax> probe{};
 };
 
 }  // namespace mrc

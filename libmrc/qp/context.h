@@ -32,18 +32,26 @@ struct Context {
   Nanoseconds now;
 };
 
-// Sends BTH + one control header by a path of `plane`. False if the port has no buffer; control packets are
-// never repeated for their own sake, so the caller only counts.
+// A writer for a frame on this path, with the bytes of `prefix` in front.
+inline FrameWriter begin_frame(const Path& path, const std::array<FrameTemplate, kPlanesMax>& prefix,
+                               uint8_t* buffer, size_t transport_bytes) {
+  FrameWriter frame(buffer, prefix[path.plane], path.entropy, transport_bytes);
+  if (path.has_outer) frame.set_outer_destination(path.outer_destination);
+  return frame;
+}
+
+// Sends BTH + one control header by a path. False if the port has no buffer; control packets are never
+// repeated for their own sake, so the caller only counts.
 template <typename Header>
-bool send_control(Context& cx, PathId path_id, uint8_t dscp, const Bth& bth, const Header& header) {
+bool send_control(Context& cx, PathId path_id, const std::array<FrameTemplate, kPlanesMax>& prefix,
+                  const Bth& bth, const Header& header) {
   const Path& path = cx.paths.at(path_id);
   uint8_t* buffer = cx.services.transmitter.begin(path.plane);
   if (buffer == nullptr) {
     ++cx.services.counters.tx_no_buffer;
     return false;
   }
-  FrameWriter frame(buffer, cx.connection.network[path.plane], path.entropy, dscp, Ecn::kNotCapable,
-                    Bth::kBytes + Header::kBytes);
+  FrameWriter frame = begin_frame(path, prefix, buffer, Bth::kBytes + Header::kBytes);
   frame.add(bth);
   frame.add(header);
   frame.end_headers();

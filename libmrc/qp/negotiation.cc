@@ -19,7 +19,7 @@ bool Negotiation::on_timer(Context& cx) {
   bth.psn = Psn(cx.services.endpoint_requests.add(cx.connection.local_qpn));
   Erth erth;
   erth.operation = EndpointOperation::kCapabilities;
-  send_control(cx, path, cx.services.config.dscp_control, bth, erth);
+  send_control(cx, path, cx.connection.control, bth, erth);
   return true;
 }
 

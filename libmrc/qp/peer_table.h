@@ -20,6 +20,9 @@ struct Peer {
   uint32_t index = 0;  // small and unique among the living
   uint32_t users = 0;
   CongestionController controller;
+  bool ports_told = true;  // it knows which of our ports are usable
+  uint32_t ports_attempts = 0;
+  uint64_t ports_round = 0;         // when it was last told
   std::vector<QueuePair*> waiting;  // queue pairs that found the window closed
 };
 
@@ -41,7 +44,10 @@ class PeerTable {
     free_.push_back(peer->index);
     peers_.erase(peer->address.bytes);
   }
-  uint32_t indices() const { return next_index_; }
+  template <typename Each>
+  void for_each(Each&& each) {
+    for (auto& [address, peer] : peers_) each(*peer);
+  }
 
  private:
   uint32_t take_index() {

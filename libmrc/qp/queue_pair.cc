@@ -2,6 +2,7 @@
 #include "libmrc/qp/queue_pair.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace mrc {
 
@@ -143,15 +144,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
   responder_.reset(services.config, first, connection_.answers_max,
                    config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0);
   responses_.reset(kReadsMax);
-  PathSetConfig paths;
-  paths.planes = static_cast<uint32_t>(services.transmitter.plane_count());
-  paths.paths_per_plane = services.config.paths_per_plane;
-  paths.min_active = services.config.paths_min_active != 0
-                         ? services.config.paths_min_active
-                         : std::max(1u, paths.planes * paths.paths_per_plane / 4);
-  paths.probe_interval = services.config.probe_interval;
-  paths.probe_interval_max = services.config.probe_interval_max;
-  paths_.reset(paths, seed_);
+  make_paths(services, now);
   connection_.resolved = 0;
   for (size_t plane = 0; plane < services.transmitter.plane_count(); ++plane) {
     NetworkHeader& network = connection_.network[plane];
@@ -159,8 +152,39 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
     network.source_mac = services.transmitter.port(static_cast<Plane>(plane)).address();
     network.source = connection_.source;
     network.destination = connection_.destination;
+    network.srv6 = connection_.srv6;
+    network.outer_source = connection_.source;
   }
   resolve_next_hops(services);
+}
+
+void QueuePair::make_paths(Services& services, Nanoseconds now) {
+  const TransportConfig& transport = services.config;
+  PathSetConfig config;
+  config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
+  config.paths_per_plane = transport.paths_per_plane;
+  config.backups_per_plane = transport.backups_per_plane;
+  config.min_active = transport.paths_min_active != 0
+                          ? transport.paths_min_active
+                          : std::max(1u, config.planes * config.paths_per_plane / 4);
+  config.probe_interval = transport.probe_interval;
+  config.probe_interval_max = transport.probe_interval_max;
+  std::vector<EvEntry> entries;
+  if (services.path_source != nullptr) entries = services.path_source->paths_to(connection_.destination);
+  connection_.srv6 = !entries.empty() && entries.front().has_outer;
+  entries.empty() ? paths_.reset(config, seed_) : paths_.reset(config, entries, seed_);
+  for (uint32_t plane = 0; plane < config.planes; ++plane)
+    if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
+  (void)now;
+}
+
+void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
+  const NetworkHeader& network = connection_.network[plane];
+  connection_.data[plane] = FrameTemplate(network, config.dscp_data, Ecn::kEct0);
+  connection_.again[plane] = FrameTemplate(network, config.dscp_retransmission, Ecn::kEct0);
+  connection_.control[plane] = FrameTemplate(network, config.dscp_control, Ecn::kNotCapable);
+  // MRC 1.6: probes travel in the data class, but must not be trimmed.
+  connection_.probe[plane] = FrameTemplate(network, config.dscp_probe, Ecn::kEct0);
 }
 
 void QueuePair::resolve_next_hops(Services& services) {
@@ -170,8 +194,10 @@ void QueuePair::resolve_next_hops(Services& services) {
     if ((connection_.resolved >> plane & 1) != 0) continue;
     Port& port = services.transmitter.port(static_cast<Plane>(plane));
     if (port.resolve(connection_.destination, connection_.remote_qpn,
-                     &connection_.network[plane].destination_mac))
+                     &connection_.network[plane].destination_mac)) {
+      build_templates(static_cast<Plane>(plane), services.config);
       connection_.resolved |= PlaneMask{1} << plane;
+    }
   }
 }
 
@@ -345,7 +371,40 @@ Nanoseconds QueuePair::next_deadline() const {
   return state() == QueuePairState::kReadyToReceive ? asking : std::min(asking, requester_.next_deadline());
 }
 
+void QueuePair::on_port(Plane plane, bool up, Services& services, Nanoseconds now) {
+  if (!connected()) return;
+  if (up) {
+    paths_.port_up(plane, now);
+  } else {
+    paths_.port_down(plane);
+    if (state() != QueuePairState::kReadyToReceive) {
+      Context cx = context(services, now);
+      requester_.on_port_down(cx, plane);
+    }
+  }
+}
+
+void QueuePair::announce_ports(PlaneMask usable, Services& services, Nanoseconds now) {
+  Context cx = context(services, now);
+  Bth bth;
+  bth.opcode = Opcode::kEndpointRequest;
+  bth.destination = kEndpointQpn;
+  Erth erth;
+  erth.operation = EndpointOperation::kPortStatusUpdate;
+  erth.port_status_mask = usable;
+  // MRC 4.6 [P]: on every port that is left.
+  for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
+    bth.psn = Psn(services.endpoint_requests.add(qpn_));
+    const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
+    if (send_control(cx, path, connection_.control, bth, erth)) ++services.counters.port_updates_sent;
+  }
+}
+
 void QueuePair::on_endpoint_response(const Packet& packet) {
+  if (packet.eeth.operation == EndpointOperation::kPortStatusUpdate && peer_ != nullptr) {
+    peer_->ports_told = true;
+    return;
+  }
   if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
       packet.source != connection_.destination)
     return;

@@ -103,6 +103,11 @@ class QueuePair {
   void on_timer(Services& services, Nanoseconds now);
   // The answer to an endpoint request of ours.
   void on_endpoint_response(const Packet& packet);
+  // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
+  void on_port(Plane plane, bool up, Services& services, Nanoseconds now);
+  void on_remote_ports(PlaneMask usable, Nanoseconds now) { paths_.set_remote_ports(usable, now); }
+  // Tells the peer which of our ports are usable; the answer comes to on_endpoint_response.
+  void announce_ports(PlaneMask usable, Services& services, Nanoseconds now);
   // Gives back what it holds of the device; the last call before it is destroyed.
   void disconnect(Services& services);
   Peer* peer() const { return peer_; }
@@ -117,6 +122,8 @@ class QueuePair {
   Context context(Services& services, Nanoseconds now);
   void connect(Psn first, Services& services, Nanoseconds now);
   void resolve_next_hops(Services& services);
+  void build_templates(Plane plane, const TransportConfig& config);
+  void make_paths(Services& services, Nanoseconds now);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
   void flush_receives(Services& services, CompletionStatus first);

@@ -257,13 +257,6 @@ bool Requester::write_packet(Context& cx, const Message& message, Psn psn, PathI
                              : write_request(cx, message, bth, offset, bytes, path, buffer);
 }
 
-FrameWriter Requester::begin_frame(Context& cx, PathId path, bool again, size_t transport_bytes,
-                                   uint8_t* buffer) const {
-  const Path& chosen = cx.paths.at(path);
-  const uint8_t dscp = again ? config_->dscp_retransmission : config_->dscp_data;
-  return {buffer, cx.connection.network[chosen.plane], chosen.entropy, dscp, Ecn::kEct0, transport_bytes};
-}
-
 bool Requester::write_request(Context& cx, const Message& message, const Bth& base, uint32_t offset,
                               uint32_t bytes, PathId path, uint8_t* buffer) {
   const SendRequest& request = cx.send_queue.at(message.index);
@@ -276,10 +269,12 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   const Meth meth{message.receive_msn, message.msn};
   const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
   constexpr size_t kCommon = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
-  const Plane plane = cx.paths.at(path).plane;
+  const Path& chosen = cx.paths.at(path);
+  const Plane plane = chosen.plane;
+  const auto& prefix = bth.retransmission ? cx.connection.again : cx.connection.data;
 
   if (request.operation == Operation::kCompareSwap || request.operation == Operation::kFetchAdd) {
-    FrameWriter frame = begin_frame(cx, path, bth.retransmission, kCommon + AtomicEth::kBytes, buffer);
+    FrameWriter frame = begin_frame(chosen, prefix, buffer, kCommon + AtomicEth::kBytes);
     frame.add(bth);
     frame.add(meth);
     frame.add(time);
@@ -301,7 +296,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const size_t transport_bytes =
       kCommon + Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
-  FrameWriter frame = begin_frame(cx, path, bth.retransmission, transport_bytes, buffer);
+  FrameWriter frame = begin_frame(chosen, prefix, buffer, transport_bytes);
   frame.add(bth);
   frame.add(meth);
   frame.add(time);
@@ -326,11 +321,13 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
   Bth bth = base;
   const Meth meth{message.receive_msn, message.msn};
   const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
-  const Plane plane = cx.paths.at(path).plane;
+  const Path& chosen = cx.paths.at(path);
+  const Plane plane = chosen.plane;
+  const auto& prefix = bth.retransmission ? cx.connection.again : cx.connection.data;
   constexpr size_t kCommon = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
   if (response.atomic) {
     bth.opcode = Opcode::kAtomicAcknowledge;
-    FrameWriter frame = begin_frame(cx, path, bth.retransmission, kCommon + AtomicAckEth::kBytes, buffer);
+    FrameWriter frame = begin_frame(chosen, prefix, buffer, kCommon + AtomicAckEth::kBytes);
     frame.add(bth);
     frame.add(meth);
     frame.add(time);
@@ -351,7 +348,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
       return false;
     }
   }
-  FrameWriter frame = begin_frame(cx, path, bth.retransmission, kCommon + Reth::kBytes + bytes + pad, buffer);
+  FrameWriter frame = begin_frame(chosen, prefix, buffer, kCommon + Reth::kBytes + bytes + pad);
   frame.add(bth);
   frame.add(meth);
   frame.add(time);

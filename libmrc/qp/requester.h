@@ -41,6 +41,8 @@ class Requester {
   // The answer to this READ or atomic is complete.
   void on_answer(Context& cx, uint16_t msn);
   void on_timer(Context& cx);
+  // What is under way by this plane will not arrive.
+  void on_port_down(Context& cx, Plane plane);
 
   // Set when the connection cannot go on: the status of the oldest request that is not complete.
   std::optional<CompletionStatus> failure() const { return failure_; }
@@ -94,8 +96,6 @@ class Requester {
   bool write_response(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
                       PathId path, uint8_t* buffer);
   bool gather(Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes, FrameWriter* frame);
-  FrameWriter begin_frame(Context& cx, PathId path, bool again, size_t transport_bytes,
-                          uint8_t* buffer) const;
   Message& message_at(uint64_t number) { return messages_[number & (messages_.size() - 1)]; }
 
   // Hearing.

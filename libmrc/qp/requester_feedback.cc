@@ -126,7 +126,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     newest_rtt_ = cx.now - probe.sent_at;
     rtt_.sample(newest_rtt_);
     probe.path = kNoPath;
-    if (sack.mark == PathMark::kNone && cx.paths.probe_answered(path, cx.now))
+    if (sack.mark != PathMark::kAlwaysSkip &&
+        cx.paths.probe_answered(path, cx.now, sack.mark == PathMark::kSkipOnce))
       ++cx.services.counters.paths_restored;
   } else {
     const Psn psn = sack.cumulative_psn + static_cast<int16_t>(sack.trigger);
@@ -148,7 +149,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     }
   }
   if (path == kNoPath) return;
-  if (sack.mark == PathMark::kSkipOnce) cx.paths.skip_once(path);
+  cx.paths.marked(path, sack.mark == PathMark::kSkipOnce);
+  cx.paths.set_rtt(rtt_.smoothed());
   if (sack.mark == PathMark::kAlwaysSkip && cx.paths.demote(path, cx.now))
     ++cx.services.counters.paths_demoted;
 }
@@ -185,7 +187,16 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause) {
     reorder_scale_ /= 2;
     last_needless_ = cx.now;
   }
-  if (cx.paths.demote(sent_.at(psn).path, cx.now)) ++cx.services.counters.paths_demoted;
+  const SentPacket& packet = sent_.at(psn);
+  if (cx.paths.lost(packet.path, packet.order, packet.sent_at, cx.now)) ++cx.services.counters.paths_demoted;
+}
+
+void Requester::on_port_down(Context& cx, Plane plane) {
+  for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn) {
+    if (cx.paths.at(sent_.at(psn).path).plane != plane || !sent_.lose(psn)) continue;
+    ++cx.services.counters.retransmits_port_down;
+    control_->forget(nominal_size(sent_.at(psn).bytes));
+  }
 }
 
 Nanoseconds Requester::reorder_window() const {

@@ -79,7 +79,7 @@ void Requester::send_probe(Context& cx, PathId path) {
   peth.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
   peth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   peth.time = {to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
-  if (!send_control(cx, path, config_->dscp_data, bth, peth)) return;
+  if (!send_control(cx, path, cx.connection.probe, bth, peth)) return;
   probes_[peth.probe_id % kProbesMax] = {path, peth.probe_id, ++order_, cx.now};
   ++cx.services.counters.probes_sent;
 }

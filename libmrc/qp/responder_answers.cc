@@ -49,7 +49,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
     sack.window_penalty = advice.penalty;
     sack.restore_window = advice.restore;
   }
-  if (!send_control(cx, path, config_->dscp_control, bth, sack)) return;
+  if (!send_control(cx, path, cx.connection.control, bth, sack)) return;
   ++cx.services.counters.sacks_sent;
   sack_due_ = sack_urgent_ = false;
   unsacked_bytes_ = 0;
@@ -63,7 +63,7 @@ void Responder::send_acknowledge(Context& cx, PathId path) {
   Aeth aeth;
   aeth.syndrome = nak_ ? nak_->syndrome : Aeth::kAck;
   aeth.msn = msn_ & 0xFFFFFF;
-  if (!send_control(cx, path, config_->dscp_control, bth, aeth)) return;
+  if (!send_control(cx, path, cx.connection.control, bth, aeth)) return;
   ++(nak_ ? cx.services.counters.naks_sent : cx.services.counters.acks_sent);
   ack_due_ = false;
 }
@@ -85,7 +85,7 @@ void Responder::send_not_ready(Context& cx, const Packet& packet, Plane plane) {
   aeth.syndrome = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
   aeth.msn = msn_ & 0xFFFFFF;
   const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
-  if (send_control(cx, path, config_->dscp_control, bth, aeth)) ++cx.services.counters.not_ready_sent;
+  if (send_control(cx, path, cx.connection.control, bth, aeth)) ++cx.services.counters.not_ready_sent;
 }
 
 void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason) {
@@ -101,7 +101,7 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
   neth.psn = packet.bth.psn;
   neth.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
   const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
-  if (send_control(cx, path, config_->dscp_control, bth, neth)) ++cx.services.counters.nacks_sent;
+  if (send_control(cx, path, cx.connection.control, bth, neth)) ++cx.services.counters.nacks_sent;
 }
 
 }  // namespace mrc

@@ -7,6 +7,8 @@
 #include "libmrc/congestion/controller.h"
 #include "libmrc/congestion/receiver_aware.h"
 #include "libmrc/memory/memory_table.h"
+#include "libmrc/path/path_set.h"
+#include "libmrc/path/path_source.h"
 #include "libmrc/port/counters.h"
 #include "libmrc/port/transmitter.h"
 #include "libmrc/qp/completion_queue.h"
@@ -23,6 +25,7 @@ struct TransportConfig {
   NsccConfig nscc;
   uint64_t link_rate_bps = 0;  // of all planes together; for the receiver-aware controller
   uint32_t paths_per_plane = 32;
+  uint32_t backups_per_plane = 0;    // MRC 4.5: more paths per plane, which take the place of bad ones
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
   uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
   uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
@@ -35,6 +38,7 @@ struct TransportConfig {
   bool coarse_timestamps = true;  // 1.024 us ticks: round trips of host software may pass 4 ms
   uint8_t dscp_data = 0;          // MRC 7 [P]: NO_TRIM
   uint8_t dscp_retransmission = 0;
+  uint8_t dscp_probe = 0;
   uint8_t dscp_control = 46;
   uint8_t dscp_trimmed = 12;
   uint8_t dscp_trimmed_last_hop = 16;
@@ -82,6 +86,8 @@ struct Services {
   EndpointRequests& endpoint_requests;
   ReceiverShare& receiver_share;  // counts senders when the receiver-aware controller is on
   const TransportConfig& config;
+  PathSource* path_source;  // may be null
+  PlaneMask ports_up;       // local ports that have a link
 };
 
 }  // namespace mrc

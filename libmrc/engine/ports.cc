@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// MRC 4.6: the links of the local ports, and telling the peers of them.
+#include "libmrc/engine/engine.h"
+
+namespace mrc {
+
+namespace {
+constexpr Nanoseconds kPortCheckInterval = 50 * kMicrosecond;
+constexpr Nanoseconds kAnnounceInterval = kMillisecond;             // until the peer answers
+constexpr Nanoseconds kAnnounceAgainInterval = 100 * kMillisecond;  // while a port is down
+constexpr uint32_t kAnnounceAttemptsMax = 7;
+}  // namespace
+
+void Engine::check_ports(Nanoseconds now) {
+  if (now >= announce_at_) announce_ports(now);
+  if (now - ports_checked_ < kPortCheckInterval) return;
+  ports_checked_ = now;
+  PlaneMask up = 0;
+  for (size_t plane = 0; plane < transmitter_.plane_count(); ++plane)
+    if (transmitter_.port(static_cast<Plane>(plane)).link_up()) up |= PlaneMask{1} << plane;
+  PlaneMask changed = up ^ services_.ports_up;
+  if (changed == 0) return;
+  services_.ports_up = up;
+  for (; changed != 0; changed &= changed - 1) {
+    const auto plane = static_cast<Plane>(__builtin_ctz(changed));
+    for (QueuePair* qp : live_) {
+      qp->on_port(plane, (up >> plane & 1) != 0, services_, now);
+      schedule(*qp);
+    }
+  }
+  announce_anew_ = true;
+  announce_ports(now);
+}
+
+// MRC 4.6 [P]: every peer is told until it answers, at most 7 times, and again from time to time while a port
+// is down.
+void Engine::announce_ports(Nanoseconds now) {
+  if (announce_anew_) {
+    announce_anew_ = false;
+    peers_.for_each([](Peer& peer) {
+      peer.ports_told = false;
+      peer.ports_attempts = 0;
+    });
+  }
+  const PlaneMask up = services_.ports_up;
+  bool pending = false;
+  uint64_t round = ++announce_round_;
+  for (QueuePair* qp : live_) {
+    Peer* peer = qp->peer();
+    // One queue pair speaks for all that lead to the same peer.
+    if (peer == nullptr || !qp->connected() || peer->ports_told || peer->ports_round == round) continue;
+    if (peer->ports_attempts == kAnnounceAttemptsMax) continue;
+    peer->ports_round = round;
+    ++peer->ports_attempts;
+    qp->announce_ports(up, services_, now);
+    pending = true;
+  }
+  const bool degraded = __builtin_popcount(up) < static_cast<int>(transmitter_.plane_count());
+  announce_at_ = kNever;
+  if (pending) {
+    announce_at_ = now + kAnnounceInterval;
+  } else if (degraded) {
+    announce_at_ = now + kAnnounceAgainInterval;
+    announce_anew_ = true;
+  }
+}
+
+}  // namespace mrc
