@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/sim/fabric/topology.h"
+
+#include <cassert>
+
+namespace mrc::sim {
+
+namespace {
+constexpr uint32_t kDataOverheadBytes = 102;  // Ethernet to RETH and ICRC over IPv6
+constexpr uint32_t kSackBytes = 114;
+
+Picoseconds time_on(double gigabits, uint32_t bytes) {
+  return static_cast<Picoseconds>((bytes + kWireOverheadBytes) * 8000.0 / gigabits);
+}
+}  // namespace
+
+Picoseconds TopologyConfig::base_rtt(uint32_t mtu) const {
+  Picoseconds one_way_delay = 2 * host_delay;
+  Picoseconds wire =
+      2 * time_on(host_gigabits, mtu + kDataOverheadBytes) + 2 * time_on(host_gigabits, kSackBytes);
+  if (tiers >= 2) {
+    one_way_delay += 2 * spine_delay;
+    wire += 2 * time_on(spine_gigabits, mtu + kDataOverheadBytes) + 2 * time_on(spine_gigabits, kSackBytes);
+  }
+  if (tiers >= 3) {
+    one_way_delay += 2 * core_delay;
+    wire += 2 * time_on(core_gigabits, mtu + kDataOverheadBytes) + 2 * time_on(core_gigabits, kSackBytes);
+  }
+  return 2 * one_way_delay + wire;
+}
+
+uint64_t TopologyConfig::bandwidth_delay_bytes(uint32_t mtu) const {
+  return static_cast<uint64_t>(static_cast<double>(base_rtt(mtu)) * host_gigabits / 8000.0);
+}
+
+void TopologyConfig::set_rtt(Picoseconds rtt, uint32_t mtu) {
+  host_delay = spine_delay = core_delay = 0;
+  const Picoseconds wire = base_rtt(mtu);
+  assert(rtt > wire);
+  host_delay = spine_delay = core_delay = (rtt - wire) / (2 * links_between_hosts());
+}
+
+void TopologyConfig::set_queues(uint32_t mtu, bool trimming, bool ecn_last_hop) {
+  const auto bdp = static_cast<double>(bandwidth_delay_bytes(mtu));
+  const auto part = [bdp](double share) { return static_cast<uint32_t>(share * bdp); };
+  queue = QueueSettings{};
+  queue.ecn_min_bytes = part(0.2);
+  queue.ecn_max_bytes = part(0.8);
+  queue.trim_bytes = trimming ? part(1) : 0;
+  queue.data_bytes_max = part(5);
+  queue.control_bytes_max = part(1);
+  last_hop = queue;
+  last_hop.last_hop = true;
+  if (trimming) last_hop.trim_bytes = part(1.5);
+  if (!ecn_last_hop) last_hop.ecn_min_bytes = last_hop.ecn_max_bytes = 0;
+  host = QueueSettings{};
+}
+
+TopologyConfig TopologyConfig::fat_tree(uint32_t k) {
+  assert(k % 2 == 0 && k >= 2);
+  TopologyConfig config;
+  config.tiers = 3;
+  config.pods = k;
+  config.leaves = config.spines = config.hosts_per_leaf = config.cores_per_spine = k / 2;
+  return config;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A host's port on one plane, as the engine sees it: frames come from and go to one channel of the fabric.
+#pragma once
+
+#include <cstdint>
+
+#include "libmrc/port/port.h"
+#include "tests/sim/fabric/channel.h"
+
+namespace mrc::sim {
+
+class HostPort : public Port {
+ public:
+  HostPort(Core& core, MacAddress address, Channel& out, uint32_t transmit_frames_max,
+           uint32_t receive_frames_max)
+      : core_(core),
+        address_(address),
+        out_(out),
+        transmit_frames_max_(transmit_frames_max),
+        receive_frames_max_(receive_frames_max) {}
+  ~HostPort() override;
+
+  // --- the engine's side ---
+  MacAddress address() const override { return address_; }
+  bool link_up() const override { return up_; }
+  bool resolve(const IpAddress& destination, Qpn, MacAddress* next_hop) override;
+  size_t receive(std::span<RxFrame> frames) override;
+  void release(std::span<const RxFrame> frames) override;
+  size_t transmit_room(const MacAddress&) override { return room(); }
+  size_t acquire(std::span<TxFrame> frames) override;
+  void transmit(std::span<const TxFrame> frames) override;
+  void discard(std::span<const TxFrame> frames) override;
+
+  // --- the fabric's side ---
+  // False: there was no room, and the frame is gone.
+  bool arrive(uint32_t channel, Frame* frame);
+  bool frames_wait() const { return !arrived_.empty(); }
+  uint32_t frames_held() const { return arrived_.count(); }
+  uint32_t room() const {
+    const uint32_t queued = out_.data_frames();
+    return queued < transmit_frames_max_ ? transmit_frames_max_ - queued : 0;
+  }
+  uint32_t transmit_frames_max() const { return transmit_frames_max_; }
+  void set_up(bool up) { up_ = up; }
+  Channel& out() { return out_; }
+
+  uint64_t frames_sent() const { return frames_sent_; }
+  uint64_t frames_received() const { return frames_received_; }
+
+ private:
+  static constexpr size_t kAcquireMax = 8;  // per call: buffers that wait in the engine cost memory
+
+  Core& core_;
+  MacAddress address_;
+  Channel& out_;
+  uint32_t transmit_frames_max_;
+  uint32_t receive_frames_max_;
+  bool up_ = true;
+  FrameList arrived_;
+  uint64_t frames_sent_ = 0;
+  uint64_t frames_received_ = 0;
+};
+
+}  // namespace mrc::sim

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/sim/soak/soak.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "tests/sim/fabric/fabric.h"
+#include "tests/sim/fabric/faults.h"
+#include "tests/sim/soak/soak_plan.h"
+#include "tests/sim/workload/checked_flow.h"
+#include "tests/sim/workload/connection.h"
+
+namespace mrc::sim {
+
+namespace {
+
+// A healthy run of any seed takes far less.
+constexpr Picoseconds kDeadline = 5 * kPerSecond;
+// How long after the end of the work the rest of the traffic is watched: it must change nothing.
+constexpr Picoseconds kAftermath = 20 * kPerMillisecond;
+constexpr uint32_t kCompletionEntries = 1024;
+constexpr int kStepsAtOnce = 64;
+
+// The application of one host: hands completions to the flows they belong to.
+class Application : public HostListener {
+ public:
+  explicit Application(Host& host) : host_(host) { host.set_listener(this); }
+
+  struct Connected {
+    QueuePair* qp;
+    CheckedFlow* outgoing;
+    CheckedFlow* incoming;
+  };
+  CompletionQueue& new_queue() { return queues_.emplace_back(kCompletionEntries); }
+  void add(const Connected& connected) { connected_.push_back(connected); }
+  const std::vector<Connected>& connected() const { return connected_; }
+  Host& host() { return host_; }
+  const std::string& failure() const { return failure_; }
+  void fail(const std::string& what) {
+    if (failure_.empty()) failure_ = what + " at h" + std::to_string(host_.number());
+  }
+
+  void on_completions(CompletionQueue& queue) override {
+    Completion completions[16];
+    for (size_t count; (count = queue.poll(completions)) > 0;)
+      for (size_t i = 0; i < count; ++i) handle(completions[i]);
+  }
+  void on_event(QueuePair&, QueuePairEvent event) override {
+    if (event != QueuePairEvent::kConnected)
+      fail("queue pair event " + std::to_string(static_cast<int>(event)));
+  }
+  void on_overrun(CompletionQueue&) override { fail("completion queue overrun"); }
+  void on_run(uint32_t) override {
+    // MRC 4.2: never fewer paths in use than ev_min_active.
+    for (const Connected& connected : connected_) {
+      if (!connected.qp->connected()) continue;
+      const PathSet& paths = connected.qp->paths();
+      if (paths.active() < std::min<size_t>(floor_, paths.size()))
+        fail("only " + std::to_string(paths.active()) + " paths in use, the floor is " +
+             std::to_string(floor_));
+    }
+  }
+  void set_floor(uint32_t floor) { floor_ = floor; }
+
+ private:
+  void handle(const Completion& completion) {
+    for (const Connected& connected : connected_) {
+      if (connected.qp->qpn() != completion.qpn) continue;
+      if (completion.kind == CompletionKind::kReceive ||
+          completion.kind == CompletionKind::kReceiveRdmaImmediate) {
+        if (!connected.incoming->on_received(completion)) fail(connected.incoming->failure());
+        connected.incoming->post_receives();
+      } else {
+        if (!connected.outgoing->on_sent(completion)) fail(connected.outgoing->failure());
+        connected.outgoing->post_sends();
+      }
+      return;
+    }
+    fail("completion of an unknown queue pair");
+  }
+
+  Host& host_;
+  std::deque<CompletionQueue> queues_;
+  std::vector<Connected> connected_;
+  uint32_t floor_ = 1;
+  std::string failure_;
+};
+
+class Soak : private AlarmListener {
+ public:
+  Soak(uint64_t seed, const SoakOptions& options)
+      : plan_(draw_soak_plan(seed, options.operations)),
+        fabric_(plan_.topology, mix(seed)),
+        faults_(fabric_) {
+    result_.setting = plan_.describe();
+    draw_faults(plan_, fabric_, &faults_);
+    if (options.trace != nullptr) {
+      fabric_.print_trace_to(options.trace);
+      for (uint32_t i = 0; i < faults_.faults().size(); ++i)
+        std::fprintf(options.trace, "fault: %s\n", faults_.describe(i).c_str());
+    }
+  }
+  SoakResult run();
+
+ private:
+  void build();
+  void join(const PlannedConnection& planned, uint32_t number);
+  void on_alarm(uint32_t) override;  // looks for progress
+  bool done() const;
+  void run_work();
+  void check_counters();
+  void check_frames();
+  void collect();
+  void fail(const std::string& what) {
+    if (result_.failure.empty()) result_.failure = what;
+  }
+
+  SoakPlan plan_;
+  Fabric fabric_;
+  FaultPlan faults_;
+  std::vector<std::unique_ptr<Application>> applications_;  // by host
+  std::vector<std::unique_ptr<CheckedFlow>> flows_;
+  std::vector<uint64_t> progress_;  // by flow, when last looked at
+  SoakResult result_;
+};
+
+void Soak::build() {
+  Random random(mix(plan_.seed + 0xB111D));
+  const TransportConfig& transport = plan_.host.engine.transport;
+  const uint32_t paths = plan_.topology.planes * transport.paths_per_plane;
+  const uint32_t floor =
+      transport.paths_min_active != 0 ? transport.paths_min_active : std::max(1u, paths / 4);
+  for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
+    HostConfig config = plan_.host;
+    config.engine.seed = random.next();
+    applications_.push_back(std::make_unique<Application>(fabric_.add_host(number, config)));
+    applications_.back()->set_floor(floor);
+    applications_.back()->host().watch(true);
+  }
+  for (uint32_t i = 0; i < plan_.connections.size(); ++i) join(plan_.connections[i], i);
+  progress_.assign(flows_.size(), 0);
+}
+
+void Soak::join(const PlannedConnection& planned, uint32_t number) {
+  ConnectionConfig config;
+  config.domain = ProtectionDomain{number + 1};
+  config.mtu = plan_.mtu;
+  config.timeout = plan_.timeout;
+  config.retry_linear = plan_.retry_linear;
+  config.retry_exponential = plan_.retry_exponential;
+  Application* ends[2];
+  CheckedFlow* flows[2];
+  for (int side = 0; side < 2; ++side) {
+    ends[side] = applications_[planned.host[side]].get();
+    config.end[side].send_completions = &ends[side]->new_queue();
+    config.end[side].receive_completions = &ends[side]->new_queue();
+    config.end[side].send_entries = planned.send_entries[side];
+    config.end[side].receive_entries = planned.receive_entries[side];
+    config.end[side].segments_max = planned.flow[side].segments_max;
+    config.end[side].inline_bytes_max = planned.flow[side].inline_bytes_max;
+    config.end[side].first_psn = planned.first_psn[side];
+    flows_.push_back(std::make_unique<CheckedFlow>(
+        planned.flow[side], mix(plan_.seed) + number * 2 + static_cast<uint64_t>(side)));
+    flows[side] = flows_.back().get();
+  }
+  const QueuePairs pairs = connect(ends[0]->host(), ends[1]->host(), config);
+  const bool cut_off = planned.host[0] == plan_.cut_off || planned.host[1] == plan_.cut_off;
+  for (int side = 0; side < 2; ++side) {
+    flows[side]->open(ends[side]->host(), ends[1 - side]->host(), *pairs.end[side], *pairs.end[1 - side],
+                      config.domain);
+    ends[side]->add({pairs.end[side], flows[side], flows[1 - side]});
+    if (cut_off) flows[side]->allow_failure();
+  }
+  for (CheckedFlow* flow : flows) flow->post_receives();
+  for (CheckedFlow* flow : flows) flow->post_sends();
+}
+
+bool Soak::done() const {
+  return std::all_of(flows_.begin(), flows_.end(), [](const auto& flow) { return flow->done(); });
+}
+
+void Soak::on_alarm(uint32_t) {
+  for (size_t i = 0; i < flows_.size(); ++i) {
+    const CheckedFlow& flow = *flows_[i];
+    // A connection that is cut off has the schedule of its retries instead.
+    const bool late = !flow.may_fail() || fabric_.now() > plan_.cut_off_at + kGiveUpMax;
+    if (!flow.done() && flow.completed() == progress_[i] && late)
+      fail("no progress within " + std::to_string(kRecoveryMax / kPerMillisecond) +
+           " ms although the faults have healed: flow " + std::to_string(i) + " at message " +
+           std::to_string(flow.completed()) + " of " + std::to_string(flow.message_count()));
+    progress_[i] = flow.completed();
+  }
+  if (!done()) fabric_.set_alarm(fabric_.now() + kRecoveryMax, *this, 0);
+}
+
+void Soak::run_work() {
+  AlarmListener& looker = *this;
+  const Picoseconds healed = std::max(faults_.healed_at(), plan_.cut_off != kNoHost ? plan_.cut_off_at : 0);
+  for (size_t i = 0; i < flows_.size(); ++i) progress_[i] = UINT64_MAX;
+  fabric_.set_alarm(healed, looker, 0);
+  while (result_.failure.empty() && !done()) {
+    for (int i = 0; i < kStepsAtOnce && result_.failure.empty(); ++i) {
+      if (fabric_.step(kDeadline)) continue;
+      if (!done()) fail("the workload did not finish");
+      return;
+    }
+    for (const auto& application : applications_)
+      if (!application->failure().empty()) return fail(application->failure());
+  }
+}
+
+SoakResult Soak::run() {
+  build();
+  run_work();
+  result_.virtual_time = fabric_.now();
+  if (result_.failure.empty()) fabric_.run_until(fabric_.now() + kAftermath);
+  for (const auto& application : applications_)
+    if (!application->failure().empty()) fail(application->failure());
+  for (const auto& flow : flows_)
+    if (result_.failure.empty() && !flow->check_memory()) fail(flow->failure());
+  collect();
+  if (result_.failure.empty()) check_counters();
+  applications_.clear();
+  fabric_.remove_hosts();
+  if (result_.failure.empty()) check_frames();
+  result_.trace = fabric_.core().trace.hash();
+  result_.ok = result_.failure.empty();
+  return result_;
+}
+
+void Soak::collect() {
+  const Trace& trace = fabric_.core().trace;
+  result_.frames = trace.count(Fate::kSent);
+  result_.frames_gone = trace.gone();
+  result_.events = fabric_.events_run();
+  for (const auto& flow : flows_) {
+    result_.messages += flow->completed();
+    if (flow->ended_in_error()) ++result_.errors;
+  }
+  for (uint32_t i = 0; i < fabric_.host_count(); ++i)
+    result_.retransmits += fabric_.host(i).engine().counters().retransmits();
+}
+
+// What the engines counted against what the workload and the fabric know.
+void Soak::check_counters() {
+  uint64_t placed = 0;
+  uint64_t sent_bytes = 0;
+  uint64_t sent_packets = 0;
+  for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
+    Host& host = fabric_.host(number);
+    const Counters& counters = host.engine().counters();
+    uint64_t frames_sent = 0;
+    uint64_t frames_received = 0;
+    for (size_t plane = 0; plane < host.port_count(); ++plane) {
+      frames_sent += host.port(static_cast<Plane>(plane)).frames_sent();
+      frames_received += host.port(static_cast<Plane>(plane)).frames_received();
+    }
+    if (frames_sent != counters.frames_sent || frames_received != counters.frames_received)
+      fail("the engine of h" + std::to_string(number) + " counts other frames than its ports");
+    placed += counters.payload_bytes_placed;
+    sent_bytes += counters.payload_bytes_sent;
+    sent_packets += counters.data_packets_sent;
+    uint64_t unreadable = counters.drops_bad_icrc;
+    for (const uint64_t count : counters.drops_undecodable) unreadable += count;
+    const Trace& trace = fabric_.core().trace;
+    if (unreadable > 0 && trace.count(Fate::kCorrupted) + trace.count(Fate::kTrimmed) == 0)
+      fail("frames were dropped as unreadable though none was changed");
+  }
+  uint64_t bytes = 0;
+  uint64_t packets = 0;
+  bool fetched = false;
+  for (const auto& flow : flows_) {
+    bytes += flow->payload_bytes();
+    packets += flow->packets();
+  }
+  for (size_t i = 0; i < kOperations.size(); ++i)
+    fetched |= kOperations[i].fetches && (plan_.connections[0].flow[0].operations >> i & 1) != 0;
+  if (plan_.cut_off == kNoHost && !fetched) {
+    if (placed != bytes) fail("bytes were placed more than once, or not counted");
+    if (sent_bytes != bytes || sent_packets != packets) fail("first transmissions do not add up");
+  }
+}
+
+// Every frame that entered the network has left it or is still in it, and every buffer is accounted for.
+void Soak::check_frames() {
+  const Trace& trace = fabric_.core().trace;
+  uint64_t inside = 0;
+  for (uint32_t id = 0; id < fabric_.channel_count(); ++id) {
+    const Channel& channel = fabric_.channel(id);
+    const ChannelCounters& counters = channel.counters();
+    inside += channel.frames_inside();
+    if (counters.offered + counters.duplicated !=
+        counters.delivered + counters.dropped + channel.frames_inside())
+      fail("frames on " + fabric_.channel_name(id) + " do not add up");
+  }
+  if (trace.count(Fate::kSent) + trace.count(Fate::kDuplicated) !=
+      trace.count(Fate::kDelivered) + trace.gone() + inside)
+    fail("sent frames are not delivered, lost or under way");
+  if (fabric_.core().frames.outstanding() != inside) fail("frame buffers leaked");
+}
+
+}  // namespace
+
+SoakResult run_soak_seed(uint64_t seed, const SoakOptions& options) {
+  return Soak(seed, options).run();
+}
+
+}  // namespace mrc::sim

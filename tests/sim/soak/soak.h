@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One seed of the soak, with the checks that must hold whatever was drawn.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "tests/sim/core/time.h"
+#include "tests/sim/workload/operations.h"
+
+namespace mrc::sim {
+
+// A connection that the network has not cut off must complete something within this time after the last fault
+// has healed, and again and again until its work is done.
+inline constexpr Picoseconds kRecoveryMax = 60 * kPerMillisecond;
+// And one that is cut off must end with an error within this time: all its retries.
+inline constexpr Picoseconds kGiveUpMax = 200 * kPerMillisecond;
+
+struct SoakOptions {
+  OperationSet operations = enabled_operations();
+  std::FILE* trace = nullptr;  // every packet, and the faults
+};
+
+struct SoakResult {
+  bool ok = true;
+  std::string failure;  // what was violated first
+  std::string setting;  // what the seed drew, for people
+  uint64_t trace = 0;   // equal for equal runs
+  uint64_t messages = 0;
+  uint64_t frames = 0;
+  uint64_t frames_gone = 0;
+  uint64_t retransmits = 0;
+  uint64_t errors = 0;  // connections that ended with an error, which they were allowed to
+  uint64_t events = 0;
+  Picoseconds virtual_time = 0;
+};
+
+SoakResult run_soak_seed(uint64_t seed, const SoakOptions& options = {});
+
+}  // namespace mrc::sim

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/sim/soak/soak_plan.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace mrc::sim {
+
+namespace {
+
+constexpr double kRates[] = {10, 25, 100, 400};
+constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096};
+
+TopologyConfig draw_topology(Random& random, uint32_t mtu) {
+  TopologyConfig topology;
+  topology.planes = static_cast<uint32_t>(random.between(1, 8));
+  topology.tiers = static_cast<uint32_t>(random.between(1, 3));
+  topology.spines = static_cast<uint32_t>(random.between(1, 4));
+  if (topology.tiers == 1) {
+    topology.hosts_per_leaf = static_cast<uint32_t>(random.between(2, 8));
+  } else if (topology.tiers == 2) {
+    topology.leaves = static_cast<uint32_t>(random.between(2, 4));
+    topology.hosts_per_leaf = static_cast<uint32_t>(random.between(1, 4));
+  } else {
+    topology.pods = 2;
+    topology.leaves = static_cast<uint32_t>(random.between(1, 2));
+    topology.hosts_per_leaf = static_cast<uint32_t>(random.between(1, 4));
+    topology.cores_per_spine = static_cast<uint32_t>(random.between(1, 2));
+  }
+  topology.host_gigabits = kRates[random.below(4)];
+  topology.spine_gigabits = kRates[random.below(4)];  // oversubscribed as well
+  topology.core_gigabits = kRates[random.below(4)];
+  topology.host_delay = random.between(50, 3'000) * kPerNanosecond;
+  topology.spine_delay = random.between(50, 3'000) * kPerNanosecond;
+  topology.core_delay = random.between(50, 3'000) * kPerNanosecond;
+  topology.set_queues(mtu, random.chance(0.5), random.chance(0.5));
+  // From queues of a few frames to such that never fill.
+  const auto least = 3 * (mtu + 200);
+  const double scale = random.chance(0.5) ? 1 : random.unit() * 2;
+  for (QueueSettings* queue : {&topology.queue, &topology.last_hop}) {
+    const auto scaled = [scale, least](uint32_t bytes) {
+      return bytes == 0 ? 0 : std::max(least, static_cast<uint32_t>(bytes * scale));
+    };
+    queue->data_bytes_max = scaled(queue->data_bytes_max);
+    queue->trim_bytes = scaled(queue->trim_bytes);
+    queue->ecn_max_bytes = scaled(queue->ecn_max_bytes);
+    queue->ecn_min_bytes = std::min(queue->ecn_max_bytes / 2, queue->ecn_min_bytes);
+    queue->control_bytes_max = std::max(4096u, scaled(queue->control_bytes_max));
+  }
+  topology.reroute = random.chance(0.3);
+  return topology;
+}
+
+HostConfig draw_host(Random& random) {
+  HostConfig host;
+  host.v4 = random.chance(0.5);
+  host.transmit_frames_max = static_cast<uint32_t>(random.between(1, 32));
+  host.receive_frames_max = random.chance(0.8) ? 4096 : static_cast<uint32_t>(random.between(64, 512));
+  host.burst_gap = random.between(50, 2'000);
+  host.engine.qpn_count = 32;
+  TransportConfig& transport = host.engine.transport;
+  transport.paths_per_plane = static_cast<uint32_t>(random.between(1, 16));
+  transport.paths_min_active = random.chance(0.7) ? 0 : static_cast<uint32_t>(random.between(1, 4));
+  transport.window_packets = 64u << random.below(5);
+  transport.window_bytes = static_cast<uint32_t>(random.between(1, 256)) * 4096;
+  transport.immediates_max = static_cast<uint16_t>(random.between(1, 64));
+  transport.sack_threshold_bytes = static_cast<uint32_t>(random.between(1, 32)) * 1024;
+  transport.reorder_window_min = random.between(2, 40) * kMicrosecond;
+  transport.probe_interval = random.between(50, 1'000) * kMicrosecond;
+  transport.probe_interval_max = random.between(1, 5) * kMillisecond;
+  transport.coarse_timestamps = random.chance(0.5);
+  return host;
+}
+
+PlannedConnection draw_connection(Random& random, const SoakPlan& plan, OperationSet operations) {
+  PlannedConnection connection;
+  const uint32_t hosts = plan.topology.host_count();
+  connection.host[0] = static_cast<uint32_t>(random.below(hosts));
+  connection.host[1] = static_cast<uint32_t>((connection.host[0] + random.between(1, hosts - 1)) % hosts);
+  for (int side = 0; side < 2; ++side) {
+    FlowConfig& flow = connection.flow[side];
+    flow.mtu = plan.mtu;
+    flow.messages = static_cast<uint32_t>(random.between(1, 60));
+    flow.segments_max = static_cast<uint32_t>(random.between(1, 8));
+    flow.inline_bytes_max = random.chance(0.5) ? 0 : static_cast<uint32_t>(random.between(1, 256));
+    flow.packets_max = random.chance(0.9) ? 64 : 256;
+    flow.operations = operations;
+    connection.send_entries[side] = static_cast<uint32_t>(random.between(1, 64));
+    // MRC 2: there is no "receiver not ready", so as many receives as immediates may be in flight.
+    connection.receive_entries[side] = plan.host.engine.transport.immediates_max;
+    connection.first_psn[side] =
+        random.chance(0.5) ? Psn(0xFFFFF0) : Psn(static_cast<uint32_t>(random.next()));
+  }
+  return connection;
+}
+
+}  // namespace
+
+SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations) {
+  Random random(mix(seed + 1));
+  SoakPlan plan;
+  plan.seed = seed;
+  plan.mtu = kMtus[random.below(5)];
+  do {
+    plan.topology = draw_topology(random, plan.mtu);
+  } while (plan.topology.host_count() < 2);
+  plan.host = draw_host(random);
+  plan.retry_exponential = random.chance(0.5) ? 0 : static_cast<uint8_t>(random.between(1, 3));
+  const uint64_t connections = random.between(1, 8);
+  for (uint64_t i = 0; i < connections; ++i)
+    plan.connections.push_back(draw_connection(random, plan, operations));
+  if (random.chance(0.08)) {
+    plan.cut_off = plan.connections[0].host[random.below(2)];
+    plan.cut_off_at = random.between(0, 300) * kPerMicrosecond;
+  }
+  return plan;
+}
+
+std::string SoakPlan::describe() const {
+  const TransportConfig& transport = host.engine.transport;
+  char text[400];
+  std::snprintf(
+      text, sizeof text,
+      "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "
+      "window %u packets %u bytes, %u immediates%s%s%s",
+      topology.tiers, topology.host_count(), topology.planes, topology.spines, topology.host_gigabits,
+      topology.spine_gigabits, topology.core_gigabits, host.v4 ? "v4" : "v6", mtu, connections.size(),
+      transport.paths_per_plane, transport.window_packets, transport.window_bytes, transport.immediates_max,
+      topology.queue.trim_bytes != 0 ? ", trimming" : "", topology.reroute ? ", rerouting" : "",
+      cut_off != kNoHost ? ", one host cut off" : "");
+  return text;
+}
+
+// ------------------------------------------------------------------------------------------------- faults
+
+namespace {
+
+// The channels on which a path fault lies: the first and last of every path, so that a packet meets it once.
+std::vector<uint32_t> edges(Fabric& fabric, bool upward) {
+  std::vector<uint32_t> channels;
+  for (const Link& link : fabric.links())
+    if (link.kind == Link::Kind::kHost) channels.push_back(upward ? link.up_channel : link.down_channel);
+  return channels;
+}
+
+class FaultDrawer {
+ public:
+  FaultDrawer(Random& random, Fabric& fabric, FaultPlan* faults)
+      : random_(random), fabric_(fabric), faults_(faults) {}
+
+  // What every packet may meet on its way.
+  void on_all_paths(FaultKind kind, double probability_max, Picoseconds delay, bool ends) {
+    Fault fault;
+    fault.kind = kind;
+    fault.probability = random_.chance(0.3) ? probability_max : random_.unit() * probability_max;
+    fault.delay = delay;
+    fault.channels = edges(fabric_, random_.chance(0.5));
+    if (ends) fault.end = fault.begin + span();
+    faults_->add(std::move(fault));
+  }
+
+  void somewhere() {
+    Fault fault;
+    fault.begin = random_.below(500) * kPerMicrosecond;
+    fault.end = fault.begin + span();
+    const Link& link = fabric_.links()[random_.below(fabric_.links().size())];
+    const bool one_way = random_.chance(0.4);  // a gray link
+    fault.channels = {random_.chance(0.5) ? link.up_channel : link.down_channel};
+    if (!one_way) fault.channels = {link.up_channel, link.down_channel};
+    if (random_.chance(0.2)) {
+      fault.flap_on = random_.between(20, 500) * kPerMicrosecond;
+      fault.flap_off = random_.between(20, 500) * kPerMicrosecond;
+    }
+    switch (random_.below(8)) {
+      case 0:
+        fault.kind = FaultKind::kBlackHole;
+        break;
+      case 1:
+        fault.kind = FaultKind::kDown;
+        break;
+      case 2:
+        fault.kind = FaultKind::kLoss;
+        fault.probability = random_.unit() * 0.5;
+        break;
+      case 3:
+        fault.kind = FaultKind::kBurstLoss;
+        fault.probability = random_.unit() * 0.02;
+        fault.burst_end = 0.02 + random_.unit() * 0.5;
+        break;
+      case 4:
+        fault.kind = FaultKind::kRate;
+        fault.probability = 0.05 + random_.unit() * 0.9;
+        break;
+      case 5: {
+        const Switch& dead = *fabric_.switches()[random_.below(fabric_.switches().size())];
+        fault.kind = FaultKind::kDown;
+        fault.channels = fabric_.channels_of(dead.tier(), dead.plane(), dead.index());
+        break;
+      }
+      case 6:
+        fault.kind = FaultKind::kPortDown;
+        fault.host = static_cast<uint32_t>(random_.below(fabric_.host_count()));
+        fault.plane = static_cast<Plane>(random_.below(fabric_.config().planes));
+        break;
+      default:
+        fault.kind = FaultKind::kHostPause;
+        fault.host = static_cast<uint32_t>(random_.below(fabric_.host_count()));
+        fault.channels.clear();
+        fault.flap_on = fault.flap_off = 0;
+        fault.end = fault.begin + random_.between(5, 2'000) * kPerMicrosecond;
+    }
+    faults_->add(std::move(fault));
+  }
+
+  // Loss for a slice of the entropy values, wherever they go.
+  void some_entropies() {
+    Fault fault;
+    fault.kind = FaultKind::kEntropyLoss;
+    fault.probability = 0.05 + random_.unit() * 0.95;
+    fault.begin = random_.below(500) * kPerMicrosecond;
+    fault.end = fault.begin + span();
+    fault.channels = edges(fabric_, true);
+    for (uint32_t port = 0xC000; port <= 0xFFFF; ++port)
+      if (mix(port) % 8 == 0) fault.entropies.push_back(port);
+    faults_->add(std::move(fault));
+  }
+
+ private:
+  Picoseconds span() { return random_.between(20, 6'000) * kPerMicrosecond; }
+
+  Random& random_;
+  Fabric& fabric_;
+  FaultPlan* faults_;
+};
+
+}  // namespace
+
+void draw_faults(const SoakPlan& plan, Fabric& fabric, FaultPlan* faults) {
+  Random random(mix(plan.seed + 0x5EED));
+  FaultDrawer drawer(random, fabric, faults);
+  if (plan.cut_off != kNoHost) {
+    Fault fault;
+    fault.kind = random.chance(0.5) ? FaultKind::kBlackHole : FaultKind::kDown;
+    fault.begin = plan.cut_off_at;
+    for (uint32_t plane = 0; plane < plan.topology.planes; ++plane) {
+      const Link& link = fabric.host_link(plan.cut_off, static_cast<Plane>(plane));
+      fault.channels.push_back(link.up_channel);
+      fault.channels.push_back(link.down_channel);
+    }
+    faults->add(std::move(fault));
+  }
+  if (random.chance(0.15)) return;  // nothing else breaks
+  const Picoseconds delay = random.between(1, 200) * kPerMicrosecond;
+  const bool ends = random.chance(0.5);
+  if (random.chance(0.6)) drawer.on_all_paths(FaultKind::kLoss, random.chance(0.5) ? 0.02 : 0.30, 0, ends);
+  if (random.chance(0.4)) drawer.on_all_paths(FaultKind::kDuplication, 0.50, delay, ends);
+  if (random.chance(0.4)) drawer.on_all_paths(FaultKind::kReordering, 0.30, delay, ends);
+  if (random.chance(0.3)) drawer.on_all_paths(FaultKind::kCorruption, 0.05, 0, ends);
+  for (uint64_t count = random.below(4); count > 0; --count) drawer.somewhere();
+  if (random.chance(0.2)) drawer.some_entropies();
+}
+
+}  // namespace mrc::sim

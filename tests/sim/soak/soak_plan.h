@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What one seed of the soak draws: a network, engines, connections with their workload, and faults.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/sim/core/random.h"
+#include "tests/sim/fabric/faults.h"
+#include "tests/sim/fabric/topology.h"
+#include "tests/sim/host/host.h"
+#include "tests/sim/workload/checked_flow.h"
+
+namespace mrc::sim {
+
+struct PlannedConnection {
+  uint32_t host[2];
+  FlowConfig flow[2];
+  uint32_t send_entries[2];
+  uint32_t receive_entries[2];
+  Psn first_psn[2];
+};
+
+struct SoakPlan {
+  TopologyConfig topology;
+  HostConfig host;
+  uint32_t mtu = 4096;
+  Nanoseconds timeout = 4 * kMillisecond;
+  uint8_t retry_linear = 7;
+  uint8_t retry_exponential = 0;
+  std::vector<PlannedConnection> connections;
+  uint32_t cut_off = kNoHost;  // a host that loses all its links for good
+  Picoseconds cut_off_at = 0;
+  bool corrupting = false;  // some fault changes bytes
+  uint64_t seed = 0;
+
+  std::string describe() const;
+};
+
+SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations);
+// The faults of the plan's seed, on the fabric that was built from it. Each ends, but for those that the
+// connections must live with: loss, duplication, reordering and corruption on whole paths.
+void draw_faults(const SoakPlan& plan, Fabric& fabric, FaultPlan* faults);
+
+}  // namespace mrc::sim

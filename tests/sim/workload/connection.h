@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Joins two hosts by a pair of connected queue pairs, as an application would after exchanging numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "tests/sim/host/host.h"
+
+namespace mrc::sim {
+
+// One end of a connection.
+struct EndConfig {
+  CompletionQueue* send_completions = nullptr;
+  CompletionQueue* receive_completions = nullptr;
+  uint32_t send_entries = 16;
+  uint32_t receive_entries = 16;
+  uint32_t segments_max = 1;
+  uint32_t inline_bytes_max = 0;
+  Psn first_psn;
+};
+
+struct ConnectionConfig {
+  ProtectionDomain domain{1};
+  uint32_t mtu = 4096;
+  Nanoseconds timeout = 16 * kMillisecond;
+  uint8_t retry_linear = 7;
+  uint8_t retry_exponential = 0;
+  EndConfig end[2];
+};
+
+struct QueuePairs {
+  QueuePair* end[2] = {};
+};
+
+QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config);
+
+}  // namespace mrc::sim
