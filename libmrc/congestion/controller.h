@@ -37,6 +37,7 @@ class FixedController {
   void on_timeout(uint64_t bytes) { forget(bytes); }
   void on_idle() { inflight_ = 0; }
   void forget(uint64_t bytes) { inflight_ -= static_cast<int64_t>(bytes); }
+  bool wants_answer(uint64_t bytes) const { return !window_.may_send(inflight() + bytes); }
   uint64_t cwnd() const { return window_.bytes(); }
   uint64_t inflight() const { return static_cast<uint64_t>(inflight_ > 0 ? inflight_ : 0); }
 
@@ -110,8 +111,11 @@ class CongestionController {
   uint64_t inflight() const {
     return std::visit([](const auto& state) { return state.inflight(); }, state_);
   }
-  // MRC 3.1: the window is used up with this packet, so an answer should be asked for.
-  bool closes_with(uint64_t bytes) const { return inflight() + bytes >= cwnd(); }
+  // MRC 3.1: whether a packet of this size should ask for an answer: it closes the window, or nothing will
+  // follow it for so long that the news of its SACK would be stale. Ask before on_sent.
+  bool wants_answer(uint64_t bytes) const {
+    return std::visit([=](const auto& state) { return state.wants_answer(bytes); }, state_);
+  }
 
   // The NSCC inside, if there is one; for counters and traces.
   const Nscc* nscc() const {

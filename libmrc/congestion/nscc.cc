@@ -205,9 +205,8 @@ bool Nscc::quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay) {
 
 void Nscc::on_trim_nack(Nanoseconds now, uint64_t bytes, bool) {
   start(now);
-  const bool ignored = ignoring();
   forget(bytes);
-  if (ignored) return;
+  if (ignoring()) return;
   feed_average(static_cast<double>(config_.base_rtt));  // about one network RTT of delay
   qa_trigger_ = true;
   if (!quick_adapt(now, true, average_delay())) shrink(static_cast<double>(bytes));

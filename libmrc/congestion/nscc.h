@@ -59,6 +59,7 @@ class Nscc {
   // These bytes have left the network, and that is all there is to say about them.
   void forget(uint64_t bytes);
 
+  bool wants_answer(uint64_t bytes) const { return inflight() + bytes >= cwnd(); }
   uint64_t cwnd() const { return static_cast<uint64_t>(cwnd_); }
   uint64_t inflight() const { return static_cast<uint64_t>(std::max<int64_t>(inflight_, 0)); }
   Nanoseconds base_rtt() const { return base_rtt_; }

@@ -8,9 +8,16 @@ namespace mrc {
 namespace {
 constexpr double kDegreeSteps = 8;  // per doubling
 constexpr uint8_t kDegreeCodeMax = 127;
+constexpr double kDegreeMax = 4096;  // a guess is not more
 // Below so many packets a share is also paced: whole packets are too coarse a measure for it.
-constexpr double kPacedPackets = 8;
+constexpr double kPacedPackets = 32;
 constexpr double kRttWeight = 0.125;
+constexpr double kWindowRtts = 1.5;
+constexpr double kCatchUpRtts = 0.25;
+constexpr double kExcessMax = 0.5;
+constexpr double kExcessMaxWindow = 4;
+// MRC 3.1: what the receiver may hold back before it sends a SACK is not in the network any more.
+constexpr double kUnreportedBytes = 16384;
 constexpr uint32_t kPenaltyMax = 127;
 constexpr uint32_t kPenaltyUnit = 128;
 constexpr Nanoseconds kPatienceRounds = 4;
@@ -32,10 +39,18 @@ void ReceiverAware::reset(const NsccConfig& config, uint32_t expected_senders, u
   *this = ReceiverAware{};
   nscc_.reset(config);
   expected_ = expected_senders;
-  // The largest window holds 1.5 round trips: with this the first pace is the share of the link's rate.
-  rtt_ = static_cast<double>(config.base_rtt) * 1.5;
-  phase_ = static_cast<double>((seed * 0x9E3779B97F4A7C15u) >> 40) / (1 << 24);
+  known_ = expected_senders > 0;
+  // MRC 5.2: the largest window holds 1.5 base round trips of the link; spread over them it is the link's
+  // rate.
+  full_rtt_ns_ = rtt_ns_ = kWindowRtts * static_cast<double>(config.base_rtt);
+  random_ = seed;
+  draw_phase();
   set_degree(std::max(1.0, expected_));
+}
+
+void ReceiverAware::draw_phase() {
+  random_ = (random_ + 1) * 0x9E3779B97F4A7C15u;
+  phase_ = static_cast<double>((random_ ^ random_ >> 29) * 0xBF58476D1CE4E5B9u >> 40) / (1 << 24);
 }
 
 void ReceiverAware::set_degree(double degree) {
@@ -47,16 +62,32 @@ bool ReceiverAware::paced() const {
   return degree_ > 1 && share_bytes_ < kPacedPackets * nscc_.config().mtu;
 }
 
+// The time one packet takes of this sender's share of the link's rate.
+double ReceiverAware::turn_ns(uint64_t bytes) const {
+  return static_cast<double>(bytes) * full_rtt_ns_ / share_bytes_;
+}
+
 Nanoseconds ReceiverAware::pace_end() const {
   if (!paced()) return 0;
-  const double gap = static_cast<double>(last_sent_bytes_) * rtt_ / share_bytes_;
-  // Senders that begin together fall apart at once: the first gap is a part of one.
-  return last_sent_at_ + static_cast<Nanoseconds>(first_gap_ ? gap * phase_ : gap);
+  const double turn = turn_ns(last_sent_bytes_);
+  // Like a window, the pace follows the round trip. When turns are longer than round trips all senders would
+  // correct the same queue before any of them sees the effect, so each corrects only its part per turn.
+  const double turns_late = std::max(1.0, turn / full_rtt_ns_);
+  const double excess = std::min(rtt_ns_ / full_rtt_ns_ - 1, turns_late > 1 ? kExcessMax : kExcessMaxWindow);
+  const double gap = turn * (1 + excess / turns_late);
+  // Senders that begin together fall apart at once: the first gap is a part of one. Those that failed
+  // together do not come again together.
+  const double part = guessed_ ? 2 * phase_ : first_gap_ ? phase_ : 1;
+  return turn_started_ + static_cast<Nanoseconds>(gap * part);
 }
 
 bool ReceiverAware::window_open() const {
-  return nscc_.may_send() &&
-         static_cast<double>(nscc_.inflight()) < std::max<double>(share_bytes_, nscc_.config().mtu);
+  return nscc_.may_send() && static_cast<double>(nscc_.inflight()) < share_bytes_ + kUnreportedBytes;
+}
+
+bool ReceiverAware::wants_answer(uint64_t bytes) const {
+  return nscc_.wants_answer(bytes) || share_bytes_ < kUnreportedBytes ||
+         static_cast<double>(nscc_.inflight() + bytes) >= share_bytes_ + kUnreportedBytes;
 }
 
 bool ReceiverAware::may_send(Nanoseconds now) const {
@@ -70,24 +101,37 @@ Nanoseconds ReceiverAware::next_send_at() const {
 void ReceiverAware::on_sent(Nanoseconds now, uint64_t bytes) {
   nscc_.on_sent(now, bytes);
   first_gap_ = last_sent_bytes_ == 0;
-  last_sent_at_ = now;
+  // Who polls a little late may catch up.
+  const auto late = static_cast<Nanoseconds>(full_rtt_ns_ * kCatchUpRtts);
+  turn_started_ = std::max(std::min(pace_end(), now), now - std::min(now, late));
   last_sent_bytes_ = bytes;
+  sent_since_squeeze_ = true;
 }
 
 void ReceiverAware::on_sack(const SackSignal& sack) {
   SackSignal below = sack;
   below.penalty = 0;  // spent here
   below.restore = false;
+  failures_ = 0;
   nscc_.on_sack(below);
-  if (sack.rtt != 0) rtt_ += kRttWeight * (static_cast<double>(sack.rtt) - rtt_);
-  if (sack.penalty == 0) return;
+  if (sack.rtt != 0) {
+    // The fewer packets a round trip has, the more each says.
+    const double weight = std::min(1.0, kRttWeight * std::max(1.0, turn_ns(nscc_.config().mtu) / rtt_ns_));
+    rtt_ns_ += weight * (static_cast<double>(sack.rtt) - rtt_ns_);
+  }
+  if (sack.penalty == 0) {
+    if (guessed_)
+      set_degree(std::max({1.0, degree_ / 2, expected_}));  // what gets through was squeezed enough
+    return;
+  }
+  guessed_ = false;
+  known_ = true;
   double degree = decode_incast_degree(sack.penalty);
   if (expected_ > 0) {
     // The hint holds until all who were expected had two turns to show up at the receiver.
     if (expected_until_ == kNever) {
-      const double turn =
-          nscc_.config().mtu * rtt_ * expected_ / static_cast<double>(nscc_.config().max_cwnd);
-      expected_until_ = sack.now + static_cast<Nanoseconds>(2 * std::max(turn, 2 * rtt_));
+      const double turn = turn_ns(nscc_.config().mtu);
+      expected_until_ = sack.now + static_cast<Nanoseconds>(2 * std::max(turn, 2 * full_rtt_ns_));
     }
     if (sack.now < expected_until_) degree = std::max(degree, expected_);
   }
@@ -101,6 +145,29 @@ void ReceiverAware::on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop)
   } else {
     nscc_.on_trim_nack(now, bytes, last_hop);
   }
+  if (last_hop) squeeze();
+}
+
+void ReceiverAware::on_loss(uint64_t bytes) {
+  nscc_.on_loss(bytes);
+  squeeze();
+}
+
+void ReceiverAware::on_timeout(uint64_t bytes) {
+  nscc_.on_timeout(bytes);
+  squeeze();
+}
+
+// Nothing gets through and the receiver has not been heard: there are at least as many senders as packets in
+// a window, and twice as many as thought. At most one step per packet sent; the next SACK says better.
+void ReceiverAware::squeeze() {
+  if (!sent_since_squeeze_ || cwnd() > nscc_.config().mtu) return;
+  sent_since_squeeze_ = false;
+  if (++failures_ == 1 && known_) return;  // one may be bad luck
+  guessed_ = true;
+  draw_phase();
+  const double packets = static_cast<double>(nscc_.config().max_cwnd) / nscc_.config().mtu;
+  set_degree(std::min(kDegreeMax, std::max(packets, 2 * degree_)));
 }
 
 // ----------------------------------------------------------------------------------------------- receiver

@@ -35,11 +35,12 @@ class ReceiverAware {
   void on_sack(const SackSignal& sack);
   void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop);
   void on_resource_nack(uint64_t bytes) { nscc_.on_resource_nack(bytes); }
-  void on_loss(uint64_t bytes) { nscc_.on_loss(bytes); }
-  void on_timeout(uint64_t bytes) { nscc_.on_timeout(bytes); }
+  void on_loss(uint64_t bytes);
+  void on_timeout(uint64_t bytes);
   void on_idle() { nscc_.on_idle(); }
   void forget(uint64_t bytes) { nscc_.forget(bytes); }
 
+  bool wants_answer(uint64_t bytes) const;
   uint64_t cwnd() const { return std::min(nscc_.cwnd(), static_cast<uint64_t>(share_bytes_)); }
   uint64_t inflight() const { return nscc_.inflight(); }
   double degree() const { return degree_; }
@@ -47,7 +48,10 @@ class ReceiverAware {
 
  private:
   void set_degree(double degree);
+  void squeeze();
+  void draw_phase();
   bool paced() const;
+  double turn_ns(uint64_t bytes) const;
   bool window_open() const;
   Nanoseconds pace_end() const;
 
@@ -56,11 +60,17 @@ class ReceiverAware {
   double expected_ = 0;
   Nanoseconds expected_until_ = kNever;  // the hint rules up to here
   double share_bytes_ = 0;               // this sender's part of one window; may be less than a packet
-  double rtt_ = 0;                       // smoothed, with its queues
+  double rtt_ns_ = 0;                    // smoothed, with its queues
+  double full_rtt_ns_ = 0;               // when all shares are in flight
   double phase_ = 0;                     // 0..1
   uint64_t last_sent_bytes_ = 0;
-  Nanoseconds last_sent_at_ = 0;
+  Nanoseconds turn_started_ = 0;
   bool first_gap_ = true;
+  bool sent_since_squeeze_ = false;
+  bool known_ = false;     // the degree: from the hint or the receiver
+  bool guessed_ = false;   // degree_ comes from squeeze()
+  uint32_t failures_ = 0;  // packets lost in a row, as far as counted
+  uint64_t random_ = 1;
 };
 
 // The responder's side, one per device: which senders are active, and what to put into the next SACK to each.

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// One interface for all controllers: what goes in flight comes out again, whichever it is.
+#include <gtest/gtest.h>
+
+#include "libmrc/congestion/controller.h"
+
+namespace mrc {
+namespace {
+
+constexpr uint64_t kPacket = 4096;
+
+CongestionController make(CongestionAlgorithm algorithm) {
+  CongestionConfig config;
+  config.algorithm = algorithm;
+  config.window_bytes = 10 * kPacket;
+  config.nscc = nscc_defaults(100'000'000'000, 12 * kMicrosecond, 4096, true);
+  CongestionController controller;
+  controller.reset(config, 0, 1);
+  return controller;
+}
+
+class EveryController : public testing::TestWithParam<CongestionAlgorithm> {};
+
+TEST_P(EveryController, TakesBackWhatWasSent) {
+  CongestionController controller = make(GetParam());
+  EXPECT_EQ(controller.algorithm(), GetParam());
+  for (int i = 0; i < 7; ++i) controller.on_sent(0, kPacket);
+  EXPECT_EQ(controller.inflight(), 7 * kPacket);
+  SackSignal sack;
+  sack.now = 1;
+  sack.newly_bytes = kPacket;
+  controller.on_sack(sack);
+  controller.on_trim_nack(2, kPacket, false);
+  controller.on_trim_nack(3, kPacket, true);
+  controller.on_resource_nack(kPacket);
+  controller.on_loss(kPacket);
+  controller.on_timeout(kPacket);
+  EXPECT_EQ(controller.inflight(), kPacket);
+  controller.forget(kPacket);
+  EXPECT_EQ(controller.inflight(), 0u);
+  controller.on_sent(4, kPacket);
+  controller.on_idle();
+  EXPECT_EQ(controller.inflight(), 0u);
+  EXPECT_TRUE(controller.may_send(kSecond));
+}
+
+TEST_P(EveryController, ClosesAndAsksForAnAnswer) {  // MRC 3.1, 5.1
+  CongestionController controller = make(GetParam());
+  EXPECT_FALSE(controller.wants_answer(kPacket));
+  int packets = 0;
+  bool wanted = false;
+  for (; controller.may_send(0); ++packets) {
+    wanted = controller.wants_answer(kPacket);
+    controller.on_sent(0, kPacket);
+  }
+  EXPECT_TRUE(wanted) << "the last packet before the window closed";
+  EXPECT_GE(controller.inflight(), controller.cwnd());
+  EXPECT_LT(controller.inflight(), controller.cwnd() + 5 * kPacket);
+  EXPECT_EQ(controller.next_send_at(), kNever);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryController,
+                         testing::Values(CongestionAlgorithm::kNone, CongestionAlgorithm::kNscc,
+                                         CongestionAlgorithm::kReceiverAware));
+
+TEST(FixedController, NeverMoves) {
+  CongestionController controller = make(CongestionAlgorithm::kNone);
+  for (int i = 0; i < 100; ++i) controller.on_loss(kPacket);
+  EXPECT_EQ(controller.cwnd(), 10 * kPacket);
+  EXPECT_EQ(controller.nscc(), nullptr);
+}
+
+TEST(CongestionController, ShowsTheNsccInside) {
+  EXPECT_NE(make(CongestionAlgorithm::kNscc).nscc(), nullptr);
+  EXPECT_NE(make(CongestionAlgorithm::kReceiverAware).nscc(), nullptr);
+}
+
+}  // namespace
+}  // namespace mrc
