@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "dpdk_io/eal.h"
+
 namespace mrc {
 namespace {
 
@@ -34,6 +36,7 @@ BurstGuard::BurstGuard() : fence_needed_(!membarrier_works()) {
 }
 
 BurstGuard::~BurstGuard() {
+  if (in_forked_child()) return;  // the lock may have been held when the parent forked
   std::lock_guard lock(guards_mutex);
   guards.erase(std::find(guards.begin(), guards.end(), this));
 }

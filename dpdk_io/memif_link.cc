@@ -15,8 +15,8 @@
 namespace mrc {
 namespace {
 
-// log2 of the slots in each ring. Small rings stay in the cache; see docs/settings.md for the measurements.
-constexpr unsigned kRingSlotsLog2 = 6;
+// log2 of the slots in each ring; docs/settings.md has the measurements.
+constexpr unsigned kRingSlotsLog2 = 7;
 
 // Two names of one socket: the driver keeps its sockets by name, and a client in the same process as its
 // server must not be taken for the server.

@@ -72,6 +72,7 @@ bool MemifMesh::open_events(std::string* error) {
   for (const int fd : {state_.wake_fd, timer_fd_, control_->fd()}) {
     epoll_event event{};
     event.events = EPOLLIN;
+    event.data.fd = fd;
     if (fd >= 0 && epoll_fd_ >= 0 && epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) continue;
     *error = std::string("mrc: no descriptor for the device's events: ") + std::strerror(errno) +
              "; raise the limit of open files (ulimit -n)";
@@ -107,9 +108,15 @@ void MemifMesh::service() {
 }
 
 void MemifMesh::service_now(Nanoseconds now) {
-  drain(timer_fd_);
+  epoll_event events[3];
+  const int count = epoll_wait(epoll_fd_, events, 3, 0);
+  for (int i = 0; i < count; ++i) {
+    if (events[i].data.fd == control_->fd())
+      take_messages(now);
+    else
+      drain(events[i].data.fd);
+  }
   take_wishes(now);
-  take_messages(now);
   for (auto peer = peers_.begin(); peer != peers_.end();) {
     const auto current = peer++;
     if (!step(current->first, current->second, now)) remove(current, now);
@@ -119,7 +126,6 @@ void MemifMesh::service_now(Nanoseconds now) {
 
 void MemifMesh::take_wishes(Nanoseconds now) {
   if (!state_.any_wanted.exchange(false, std::memory_order_acquire)) return;
-  drain(state_.wake_fd);
   for (uint32_t word = 0; word < state_.wanted.size(); ++word) {
     uint64_t bits = state_.wanted[word].exchange(0, std::memory_order_acquire);
     for (; bits != 0; bits &= bits - 1)

@@ -15,6 +15,8 @@ namespace {
 
 // How long the engine holds frames back while a link is being made.
 constexpr Nanoseconds kHold = 2 * kSecond;
+// Buffers that senders leave: the driver receives only if it can take a whole burst of them.
+constexpr unsigned kReceiveReserve = 2 * kBurst;
 
 rte_mbuf* mbuf_of(void* handle) {
   return static_cast<rte_mbuf*>(handle);
@@ -165,10 +167,13 @@ size_t MemifPort::acquire(std::span<TxFrame> frames) {
   if (in_forked_child()) return 0;
   if (state_.returned.load(std::memory_order_relaxed) != nullptr) take_returned();
   rte_mbuf* mbufs[kBurst];
-  size_t count = std::min(frames.size(), kBurst);
-  while (count > 0 && rte_pktmbuf_alloc_bulk(state_.pool, mbufs, static_cast<unsigned>(count)) != 0)
-    count /= 2;
-  if (count == 0) ++counters_.no_buffers;
+  const size_t free = rte_mempool_ops_get_count(state_.pool);
+  const size_t spare = free > kReceiveReserve ? free - kReceiveReserve : 0;
+  const size_t count = std::min({frames.size(), kBurst, spare});
+  if (count == 0 || rte_pktmbuf_alloc_bulk(state_.pool, mbufs, static_cast<unsigned>(count)) != 0) {
+    ++counters_.no_buffers;
+    return 0;
+  }
   for (size_t i = 0; i < count; ++i) frames[i] = TxFrame{rte_pktmbuf_mtod(mbufs[i], uint8_t*), 0, mbufs[i]};
   return count;
 }

@@ -77,14 +77,12 @@ Take take_slot(const std::string& directory, uint32_t slot, int* fd) {
   }
 }
 
-// "link.7-12" and "ctl.7" and "proc.7" belong to slot 7: the lower slot serves the link.
+// "proc.7", "ctl.7", "stats.7" and "link.7-12" belong to slot 7: the lower slot serves the link.
 bool owner_of(const char* name, uint32_t* slot) {
-  unsigned number = 0;
-  if (std::sscanf(name, "proc.%u", &number) != 1 && std::sscanf(name, "ctl.%u", &number) != 1 &&
-      std::sscanf(name, "link.%u-", &number) != 1)
-    return false;
-  *slot = number;
-  return number >= 1 && number <= kSlotMax;
+  for (const char* pattern : {"proc.%u", "ctl.%u", "stats.%u", "link.%u-"}) {
+    if (std::sscanf(name, pattern, slot) == 1) return *slot >= 1 && *slot <= kSlotMax;
+  }
+  return false;
 }
 
 std::map<uint32_t, std::vector<std::string>> list_files(const std::string& directory) {
