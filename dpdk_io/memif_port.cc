@@ -167,7 +167,7 @@ size_t MemifPort::acquire(std::span<TxFrame> frames) {
   if (in_forked_child()) return 0;
   if (state_.returned.load(std::memory_order_relaxed) != nullptr) take_returned();
   rte_mbuf* mbufs[kBurst];
-  const size_t free = rte_mempool_ops_get_count(state_.pool);
+  const size_t free = rte_mempool_avail_count(state_.pool);
   const size_t spare = free > kReceiveReserve ? free - kReceiveReserve : 0;
   const size_t count = std::min({frames.size(), kBurst, spare});
   if (count == 0 || rte_pktmbuf_alloc_bulk(state_.pool, mbufs, static_cast<unsigned>(count)) != 0) {
