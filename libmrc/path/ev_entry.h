@@ -18,8 +18,13 @@ constexpr Entropy make_entropy(Plane plane, uint32_t uplink) {
 struct EvEntry {
   Entropy entropy{};
   Plane plane = 0;
-  bool has_outer = false;       // SRv6: the outer destination is this path's own
-  IpAddress outer_destination;  // uSID list
+  bool denied = false;            // by the controller
+  bool has_outer = false;         // SRv6: the outer destination is this path's own
+  IpAddress outer_destination{};  // uSID list
+  bool has_segment = false;       // SRv6: the profile wants a routing header with this one segment
+  IpAddress segment{};
+
+  friend bool operator==(const EvEntry&, const EvEntry&) = default;
 };
 
 }  // namespace mrc

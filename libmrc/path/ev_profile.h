@@ -101,7 +101,7 @@ class EvProfile {
   std::span<const EvValue> values() const { return evs_; }
   PathState state_of(size_t index) const { return states_[index]; }
 
-  // INIT: what OFFLINE needs. The format has to be online. `ports`: bit N = port N (1-based).
+  // INIT: what OFFLINE needs. The format has to be online; only GENERATED needs fields.
   EvResult set_mode(EvMode mode);
   EvResult set_format(EvFormatProfile* format);
   EvResult set_count(uint32_t count);
@@ -113,13 +113,15 @@ class EvProfile {
   EvResult replace(const EvValue& old, const EvValue& fresh);
   // DENIED or GOOD; the first copy or all of them.
   EvResult set_ev_state(const EvValue& ev, PathState state, bool all_copies);
+  // INIT -> OFFLINE -> ONLINE and back the same way. `port_mask`: bit N = port N (1-based). `seed` chooses
+  // which EVs are generated where there are more than needed.
   EvResult set_state(ProfileState state, uint32_t port_mask, uint64_t seed);
 
   void add_user() { ++users_; }  // a queue pair
   void remove_user() { --users_; }
 
-  // The paths, in the order of values(); entry i of the list is EV i. For AUTO the template decides in SRv6
-  // mode (see Srv6Template::entries), so it is empty there.
+  // The paths, in the order of values(); entry i of the list is EV i. Empty for AUTO in SRv6 mode: there the
+  // template of the destination decides (Srv6Template::entries).
   std::vector<EvEntry> entries() const;
 
  private:

@@ -39,8 +39,8 @@ void PathSet::reset(const PathSetConfig& config, uint64_t seed) {
   entries.reserve(size_t{config.planes} * each);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     for (uint32_t i = 0; i < each; ++i)
-      entries.push_back(
-          {make_entropy(static_cast<Plane>(plane), i + start), static_cast<Plane>(plane), false, {}});
+      entries.push_back({.entropy = make_entropy(static_cast<Plane>(plane), i + start),
+                         .plane = static_cast<Plane>(plane)});
   reset(config, entries, seed);
 }
 
@@ -64,6 +64,7 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
       path.has_outer = entries[i].has_outer;
       path.outer_destination = entries[i].outer_destination;
       path.profile_index = static_cast<uint16_t>(i);
+      if (entries[i].denied) path.state = PathState::kDenied;
       paths_.push_back(path);
     }
     info.count = static_cast<uint16_t>(paths_.size() - info.first);
@@ -81,14 +82,18 @@ void PathSet::fill_slots() {
   std::vector<PathId> all;
   for (uint32_t plane = 0; plane < config_.planes; ++plane) {
     all.clear();
-    for (const Path& path : paths_of(static_cast<Plane>(plane))) all.push_back(id_of(path));
+    for (const Path& path : paths_of(static_cast<Plane>(plane)))
+      if (path.state != PathState::kDenied) all.push_back(id_of(path));
+    const size_t allowed = all.size();
+    for (const Path& path : paths_of(static_cast<Plane>(plane)))
+      if (path.state == PathState::kDenied) all.push_back(id_of(path));  // only if there is nothing else
     if (all.empty()) continue;
     for (uint32_t i = 0; i < share_; ++i) {
-      if (all.size() > share_) std::swap(all[i], all[i + random() % (all.size() - i)]);
+      if (i < allowed && allowed > share_) std::swap(all[i], all[i + random() % (allowed - i)]);
       const size_t slot = size_t{plane} * share_ + i;
       slots_[slot] = all[i];
       path(all[i]).slot = static_cast<uint16_t>(slot);
-      count_in_use(path(all[i]), +1);
+      if (path(all[i]).in_use()) count_in_use(path(all[i]), +1);
     }
   }
 }

@@ -30,20 +30,20 @@ class Srv6Template {
 
   // Same leaf: T0, host. No choice but the plane.
   static Srv6Template same_leaf(uint32_t block, uint8_t t0, uint8_t host);
-  // T0, T1 (= uplink), T0, host. At most 256 uplinks.
-  static Srv6Template two_tier(uint32_t block, uint8_t source_t0, uint8_t destination_t0, uint8_t host,
-                               uint32_t uplinks);
-  // T0, T1, T2, T1, T0, host: all six uSIDs. A T1 is number (pod * t1_per_pod + group), a T2 is
-  // (group * t2_per_group + spine), and group and spine are the choice: uplink = group * t2_per_group +
-  // spine.
+  // T0, T1 (= uplink), T0, host. Nothing if there is no uplink or more than 256.
+  static std::optional<Srv6Template> two_tier(uint32_t block, uint8_t source_t0, uint8_t destination_t0,
+                                              uint8_t host, uint32_t uplinks);
+  // T0, T1, T2, T1, T0, host: all six uSIDs. A T1 is number pod * t1_per_pod + group, a T2 is
+  // group * t2_per_group + spine; group and spine are the choice: uplink = group * t2_per_group + spine.
+  // Nothing if one of these numbers needs more than 8 bits.
   struct Pods {
-    uint8_t t1_per_pod = 1;
-    uint8_t t2_per_group = 1;
-    uint8_t source_pod = 0;
-    uint8_t destination_pod = 0;
+    uint32_t t1_per_pod = 1;
+    uint32_t t2_per_group = 1;
+    uint32_t source_pod = 0;
+    uint32_t destination_pod = 0;
   };
-  static Srv6Template three_tier(uint32_t block, uint8_t source_t0, uint8_t destination_t0, uint8_t host,
-                                 const Pods& pods);
+  static std::optional<Srv6Template> three_tier(uint32_t block, uint8_t source_t0, uint8_t destination_t0,
+                                                uint8_t host, const Pods& pods);
 
   uint32_t uplinks() const { return uplinks_; }
   IpAddress address(Plane plane, uint32_t uplink) const;

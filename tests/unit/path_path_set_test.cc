@@ -144,5 +144,320 @@ TEST(PathSet, OnlyUsablePlanes) {
   EXPECT_EQ(set.select(0b0100), kNoPath);
 }
 
+// ------------------------------------------------------------------------------------------------- backups
+
+PathSet make_with_backups(uint32_t planes, uint32_t paths, uint32_t backups, uint64_t seed = 1) {
+  PathSetConfig config;
+  config.planes = planes;
+  config.paths_per_plane = paths;
+  config.backups_per_plane = backups;
+  PathSet set;
+  set.reset(config, seed);
+  return set;
+}
+
+std::map<Plane, int> in_use_by_plane(const PathSet& set) {
+  std::map<Plane, int> count;
+  for (size_t i = 0; i < set.size(); ++i) count[set.at(PathId(i)).plane] += set.at(PathId(i)).in_use();
+  return count;
+}
+
+TEST(PathSet, ManyPathsInEqualSharesWithBackups) {  // MRC 4.1: 128-256 EVs per QP
+  PathSet set = make_with_backups(8, 32, 8);
+  EXPECT_EQ(set.size(), 8u * 40);
+  EXPECT_EQ(set.active(), 256u);
+  for (const auto& [plane, count] : in_use_by_plane(set)) EXPECT_EQ(count, 32);
+  std::set<uint16_t> used;
+  for (int i = 0; i < 256; ++i) used.insert(static_cast<uint16_t>(set.select(kAll)));
+  EXPECT_EQ(used.size(), 256u);
+}
+
+TEST(PathSet, ABackupOfTheSamePlaneTakesOver) {  // MRC 4.5: never across planes
+  PathSet set = make_with_backups(4, 4, 2);
+  for (int round = 0; round < 2; ++round) {
+    PathId bad = set.select(kAll);
+    while (set.at(bad).plane != 2) bad = set.select(kAll);
+    EXPECT_TRUE(set.demote(bad, 0));
+    EXPECT_EQ(set.active(), 16u);
+    for (const auto& [plane, count] : in_use_by_plane(set)) EXPECT_EQ(count, 4);
+  }
+  PathId bad = set.select(kAll);
+  while (set.at(bad).plane != 2) bad = set.select(kAll);
+  set.demote(bad, 0);
+  EXPECT_EQ(in_use_by_plane(set)[2], 3) << "no backup of this plane is left, and none of another helps";
+  EXPECT_EQ(in_use_by_plane(set)[1], 4);
+}
+
+TEST(PathSet, WhoComesBackFillsAGapOrWaits) {
+  PathSet set = make_with_backups(1, 2, 1);
+  PathId backup = kNoPath;
+  for (uint16_t i = 0; i < 3; ++i)
+    if (!set.at(PathId{i}).in_use()) backup = PathId{i};
+  const PathId first = set.select(kAll);
+  set.demote(first, 0);
+  EXPECT_TRUE(set.at(backup).in_use());
+  while (set.at(first).state == PathState::kAssumedBad) set.probe_answered(first, 1);
+  EXPECT_EQ(set.at(first).state, PathState::kGood);
+  EXPECT_FALSE(set.at(first).in_use()) << "its place is taken: it is the backup now";
+  set.demote(backup, 2);
+  EXPECT_TRUE(set.at(first).in_use());
+}
+
+TEST(PathSet, TakesTheListOfAProfile) {
+  std::vector<EvEntry> entries;
+  for (uint32_t i = 0; i < 12; ++i) {
+    EvEntry entry;
+    entry.entropy = Entropy{100 + i};
+    entry.plane = static_cast<Plane>(i % 2);
+    entry.has_outer = true;
+    entry.outer_destination.bytes[15] = static_cast<uint8_t>(i);
+    entries.push_back(entry);
+  }
+  entries.push_back({.entropy = Entropy{999}, .plane = 7});  // there is no such plane
+  PathSetConfig config;
+  config.planes = 2;
+  config.paths_per_plane = 4;
+  PathSet set;
+  set.reset(config, entries, 5);
+  EXPECT_EQ(set.size(), 12u);
+  EXPECT_EQ(set.active(), 8u) << "the rest are backups";
+  const PathId id = set.find(Entropy{107}, 1);
+  ASSERT_NE(id, kNoPath);
+  EXPECT_TRUE(set.at(id).has_outer);
+  EXPECT_EQ(set.at(id).outer_destination.bytes[15], 7);
+  EXPECT_EQ(set.at(id).profile_index, 7);
+  EXPECT_EQ(set.find(Entropy{107}, 0), kNoPath);
+}
+
+TEST(PathSet, SharesAreEqualEvenIfTheListIsNot) {
+  std::vector<EvEntry> entries;
+  for (uint32_t i = 0; i < 6; ++i) entries.push_back({.entropy = Entropy{i}, .plane = 0});
+  for (uint32_t i = 0; i < 2; ++i) entries.push_back({.entropy = Entropy{i}, .plane = 1});
+  PathSetConfig config;
+  config.planes = 2;
+  PathSet set;
+  set.reset(config, entries, 1);
+  EXPECT_EQ(in_use_by_plane(set)[0], 2);
+  EXPECT_EQ(in_use_by_plane(set)[1], 2);
+}
+
+TEST(PathSet, DifferentSetsUseDifferentPaths) {  // MRC 4.1: random choice inside a plane
+  std::vector<EvEntry> entries;
+  for (uint32_t i = 0; i < 64; ++i) entries.push_back({.entropy = Entropy{i}, .plane = 0});
+  PathSetConfig config;
+  config.paths_per_plane = 8;
+  std::set<uint32_t> used;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    PathSet set;
+    set.reset(config, entries, seed);
+    for (int i = 0; i < 8; ++i) used.insert(static_cast<uint32_t>(set.at(set.select(kAll)).entropy));
+  }
+  EXPECT_GT(used.size(), 55u);
+}
+
+TEST(PathSet, AnEmptyListIsNoCrash) {
+  PathSet set;
+  set.reset(PathSetConfig{}, std::span<const EvEntry>{}, 1);
+  EXPECT_EQ(set.select(kAll), kNoPath);
+  EXPECT_EQ(set.control_path(0), kNoPath);
+  EXPECT_EQ(set.take_due_probe(100), kNoPath);
+  EXPECT_EQ(set.take_reverse_probe(100), kNoPath);
+}
+
+// ---------------------------------------------------------------------------------------- ports, MRC 4.6
+
+TEST(PathSet, APortGoesDownAndComesBackAtOnce) {
+  PathSet set = make(4, 4);
+  set.port_down(1);
+  EXPECT_EQ(set.active(), 12u);
+  EXPECT_EQ(set.active_planes(), 0b1101u);
+  for (int i = 0; i < 50; ++i) EXPECT_NE(set.at(set.select(kAll)).plane, 1);
+  set.port_up(1, 100);
+  EXPECT_EQ(set.active(), 16u);
+  std::set<Plane> seen;
+  for (int i = 0; i < 16; ++i) seen.insert(set.at(set.select(kAll)).plane);
+  EXPECT_EQ(seen.size(), 4u);
+}
+
+TEST(PathSet, APlaneNeedsBothEnds) {  // PORT_STATUS_UPDATE
+  PathSet set = make(4, 4);
+  set.set_remote_ports(0b0111, 1);
+  set.port_down(0);
+  EXPECT_EQ(set.port_planes(), 0b0110u);
+  EXPECT_EQ(set.active(), 8u);
+  set.set_remote_ports(0b1111, 2);
+  EXPECT_EQ(set.port_planes(), 0b1110u);
+  set.port_up(0, 3);
+  EXPECT_EQ(set.active(), 16u);
+  set.set_remote_ports(0, 4);
+  EXPECT_EQ(set.select(kAll), kNoPath) << "no way left";
+}
+
+TEST(PathSet, WhatAPortTakesWithItIsNoLoss) {
+  PathSet set = make(2, 4);
+  set.port_down(1);
+  EXPECT_FALSE(set.lost(PathId{5}, 1, 10, 100));
+  EXPECT_EQ(set.at(PathId{5}).state, PathState::kGood);
+  set.port_up(1, 200);
+  EXPECT_FALSE(set.lost(PathId{5}, 2, 150, 300)) << "sent before the port was back, found missing later";
+  EXPECT_TRUE(set.lost(PathId{5}, 3, 250, 300));
+}
+
+TEST(PathSet, PathsGivenUpWhenTheLinkBeganToFailReturnWithThePort) {
+  PathSet set = make(2, 4);
+  for (uint16_t i = 4; i < 8; ++i) set.demote(PathId{i}, 10);
+  set.port_down(1);
+  EXPECT_EQ(set.next_probe(), kNever) << "nothing to probe on a port that is down";
+  set.port_up(1, 100);
+  EXPECT_EQ(set.active(), 8u);
+  EXPECT_EQ(set.at(PathId{5}).probe_successes_needed, Path::kProbeSuccesses) << "that was no relapse";
+}
+
+TEST(PathSet, TheFloorShrinksWithThePorts) {  // MRC 4.2 with ports down
+  PathSet set = make(4, 4, 12);
+  EXPECT_EQ(set.floor(), 12u);
+  set.port_down(0);
+  set.port_down(1);
+  EXPECT_EQ(set.floor(), 6u);
+  for (uint16_t i = 8; i < 16; ++i) set.demote(PathId{i}, i);
+  EXPECT_EQ(set.active(), 6u) << "what is left still loses bad paths, and not too many";
+  EXPECT_NE(set.select(kAll), kNoPath);
+}
+
+// ----------------------------------------------------------------------------------- controller, MRC 4.7
+
+TEST(PathSet, TheControllerDeniesAndAllows) {
+  PathSet set = make(1, 4, 4);
+  const Entropy entropy = set.at(PathId{2}).entropy;
+  EXPECT_EQ(set.deny(entropy), 1u);
+  EXPECT_EQ(set.deny(entropy), 0u);
+  EXPECT_EQ(set.active(), 3u) << "also below the floor";
+  for (int i = 0; i < 50; ++i) EXPECT_NE(set.select(kAll), PathId{2});
+  EXPECT_FALSE(set.lost(PathId{2}, 1, 10, 10));
+  EXPECT_FALSE(set.probe_answered(PathId{2}, 11));
+  EXPECT_EQ(set.at(PathId{2}).state, PathState::kDenied) << "only the controller ends it";
+  EXPECT_EQ(set.allow(entropy, 12), 1u);
+  EXPECT_EQ(set.active(), 4u);
+  EXPECT_EQ(set.deny(Entropy{1}), 0u);
+}
+
+TEST(PathSet, ABackupReplacesADeniedPath) {
+  PathSet set = make_with_backups(1, 4, 1);
+  const PathId denied = set.select(kAll);
+  set.deny(set.at(denied).entropy);
+  EXPECT_EQ(set.active(), 4u);
+}
+
+TEST(PathSet, AProfileCanDenyFromTheStart) {
+  std::vector<EvEntry> entries;
+  for (uint32_t i = 0; i < 4; ++i) entries.push_back({.entropy = Entropy{i}, .plane = 0, .denied = i == 1});
+  PathSetConfig config;
+  config.paths_per_plane = 3;
+  PathSet set;
+  set.reset(config, entries, 3);
+  EXPECT_EQ(set.active(), 3u);
+  EXPECT_EQ(set.at(PathId{1}).state, PathState::kDenied);
+  EXPECT_FALSE(set.at(PathId{1}).in_use());
+}
+
+TEST(PathSet, EventsTellWhatHappenedAndCountDrops) {
+  PathSetConfig config;
+  config.paths_per_plane = 8;
+  config.event_mask = kPathEventGood | kPathEventAssumedBad;
+  config.events_max = 2;
+  PathSet set;
+  set.reset(config, 1);
+  PathEvent event;
+  EXPECT_FALSE(set.take_event(&event));
+  set.demote(PathId{3}, 1);
+  while (set.at(PathId{3}).state == PathState::kAssumedBad) set.probe_answered(PathId{3}, 2);
+  ASSERT_TRUE(set.take_event(&event));
+  EXPECT_EQ(event.path, PathId{3});
+  EXPECT_EQ(event.state, PathState::kAssumedBad);
+  ASSERT_TRUE(set.take_event(&event));
+  EXPECT_EQ(event.state, PathState::kGood);
+  EXPECT_EQ(event.dropped, 0u);
+  for (uint16_t i = 0; i < 5; ++i) set.demote(PathId{i}, 3);
+  EXPECT_EQ(set.events_dropped(), 3u);
+  ASSERT_TRUE(set.take_event(&event));
+  ASSERT_TRUE(set.take_event(&event));
+  EXPECT_FALSE(set.take_event(&event));
+  set.demote(PathId{6}, 4);
+  ASSERT_TRUE(set.take_event(&event));
+  EXPECT_EQ(event.dropped, 3u) << "said with the next one that fits";
+}
+
+TEST(PathSet, OnlyEventsThatWereAskedFor) {
+  PathSetConfig config;
+  config.event_mask = kPathEventGood;
+  PathSet set;
+  set.reset(config, 1);
+  set.demote(PathId{3}, 1);
+  PathEvent event;
+  EXPECT_FALSE(set.take_event(&event));
+}
+
+// --------------------------------------------------------------------------------- ECN common mode, MRC 5.4
+
+TEST(PathSet, MarksOfOnePathAreItsOwn) {
+  PathSet set = make(1, 8);
+  for (int i = 0; i < 100; ++i) set.marked(PathId(i % 8), i % 4 == 0);
+  EXPECT_FALSE(set.marks_are_common());
+  set.marked(PathId{2}, true);
+  EXPECT_EQ(set.at(PathId{2}).state, PathState::kSkip);
+}
+
+TEST(PathSet, WhenNearlyAllAreMarkedMarksSayNothing) {
+  PathSet set = make(1, 8);
+  for (int i = 0; i < 200; ++i) set.marked(PathId(i % 8), i % 16 != 0);
+  EXPECT_TRUE(set.marks_are_common());
+  for (int i = 0; i < 64; ++i) set.select(kAll);  // forgives what was marked before
+  for (int i = 0; i < 8; ++i) {
+    set.marked(PathId(i), true);
+    EXPECT_EQ(set.at(PathId(i)).state, PathState::kGood);
+  }
+  for (int i = 0; i < 20; ++i) set.marked(PathId{0}, false);
+  EXPECT_FALSE(set.marks_are_common());
+  set.marked(PathId{2}, true);
+  EXPECT_EQ(set.at(PathId{2}).state, PathState::kSkip);
+}
+
+// ------------------------------------------------------------------------------------ reverse set, MRC 4.5
+
+TEST(PathSet, ControlPacketsTakeAPathThatWorks) {
+  PathSet set = make(2, 8);
+  set.delivered(PathId{11}, 1);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(set.control_path(1), PathId{11});
+  std::set<uint16_t> spread;
+  for (int i = 0; i < 64; ++i) spread.insert(static_cast<uint16_t>(set.control_path(1)));
+  EXPECT_GT(spread.size(), 4u) << "too long ago: spread over all";
+  set.probe_answered(PathId{13}, 5);
+  EXPECT_EQ(set.control_path(1), PathId{13}) << "refreshed by a probe";
+  set.demote(PathId{13}, 6);
+  EXPECT_NE(set.control_path(1), PathId{13});
+}
+
+TEST(PathSet, ControlPacketsStayOnTheirPlane) {
+  PathSet set = make(4, 4);
+  set.delivered(PathId{1}, 1);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(set.at(set.control_path(3)).plane, 3);
+}
+
+TEST(PathSet, ReverseProbesOnlyWithoutNewsOfOurOwn) {
+  PathSet set = make(2, 4);
+  set.set_rtt(12 * kMicrosecond);
+  EXPECT_NE(set.take_reverse_probe(kSecond), kNoPath) << "data came in, and we know nothing";
+  EXPECT_EQ(set.take_reverse_probe(kSecond + 10), kNoPath) << "not for every packet";
+  set.delivered(PathId{2}, 1);
+  EXPECT_EQ(set.take_reverse_probe(kSecond + kMillisecond), kNoPath) << "our own data tell";
+  std::set<Plane> planes;
+  for (int i = 2; i < 40; ++i) {
+    const PathId id = set.take_reverse_probe(kSecond + i * kMillisecond);
+    ASSERT_NE(id, kNoPath);
+    planes.insert(set.at(id).plane);
+  }
+  EXPECT_EQ(planes.size(), 2u);
+}
+
 }  // namespace
 }  // namespace mrc

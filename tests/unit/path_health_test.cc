@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Path health under loss: a bad path leaves at once, uniform loss changes nothing, a dead plane is left
+// alone. MRC 4.2, 4.5.
+#include <gtest/gtest.h>
+
+#include "tests/unit/path_flow_model.h"
+
+namespace mrc {
+namespace {
+
+PathSetConfig config(uint32_t planes, uint32_t paths, uint32_t backups, uint32_t floor,
+                     Nanoseconds probe_interval = kMillisecond) {
+  PathSetConfig config;
+  config.planes = planes;
+  config.paths_per_plane = paths;
+  config.backups_per_plane = backups;
+  config.min_active = floor;
+  config.probe_interval = probe_interval;
+  return config;
+}
+
+TEST(PathHealth, OnACleanNetworkTheFirstLossTakesThePathOut) {  // MRC 4.5
+  PathSet set;
+  set.reset(config(2, 4, 0, 1), 1);
+  for (uint64_t order = 1; order <= 8; ++order) set.delivered(PathId(order % 8), order);
+  EXPECT_TRUE(set.lost(PathId{3}, 9, 0, 100));
+  EXPECT_EQ(set.at(PathId{3}).state, PathState::kAssumedBad);
+}
+
+TEST(PathHealth, OneBadPathOf16IsOutWithin2Rtt) {  // MRC 8, 5.2.4: 20 % on one of 2 x 8 EVs
+  FlowModel model;
+  model.reset(config(8, 2, 0, 4));
+  const Entropy bad = model.paths.at(PathId{5}).entropy;
+  model.loss = [=](const Path& path, Nanoseconds now) {
+    return path.entropy == bad && now > kMillisecond ? 0.2 : 0;
+  };
+  model.run(20 * kMillisecond);
+  EXPECT_LE(model.first_out_by[5], model.first_lost_by[5] + 2 * model.rtt);
+  EXPECT_LT(model.lost, 40u) << "over several returns";
+  EXPECT_EQ(model.paths.active_planes(), 0xFFu);
+}
+
+TEST(PathHealth, UniformLossDoesNotShrinkTheSet) {
+  for (const double rate : {0.001, 0.01, 0.05}) {
+    FlowModel model;
+    model.reset(config(8, 16, 0, 32));
+    model.loss = [=](const Path&, Nanoseconds) { return rate; };
+    model.run(10 * kMillisecond);
+    EXPECT_GE(model.active_min, 118u) << rate;
+    EXPECT_LT(model.demoted, 40u) << rate;
+    EXPECT_NEAR(model.paths.loss_rate(), rate, 0.6 * rate);
+  }
+}
+
+TEST(PathHealth, WithBackupsUniformLossCostsNothing) {
+  FlowModel model;
+  model.reset(config(8, 16, 16, 32));
+  model.loss = [](const Path&, Nanoseconds) { return 0.01; };
+  model.run(10 * kMillisecond);
+  EXPECT_EQ(model.active_min, 128u);
+}
+
+TEST(PathHealth, HeavyUniformLossKeepsHalfOfTheSet) {
+  FlowModel model;
+  model.reset(config(8, 16, 0, 32));
+  model.loss = [](const Path&, Nanoseconds) { return 0.3; };
+  model.run(10 * kMillisecond);
+  EXPECT_GE(model.active_min, 60u);
+  EXPECT_EQ(model.paths.active_planes(), 0xFFu);
+}
+
+TEST(PathHealth, ABlackHoledPathGetsNothingAfter3Rtt) {
+  for (const double usual : {0.0, 0.001, 0.01}) {
+    FlowModel model;
+    model.reset(config(8, 16, 0, 32));
+    const Entropy dead = model.paths.at(PathId{77}).entropy;
+    model.loss = [=](const Path& path, Nanoseconds now) {
+      return path.entropy == dead && now > kMillisecond ? 1 : usual;
+    };
+    model.run(10 * kMillisecond);
+    EXPECT_LE(model.last_sent_by[77], kMillisecond + 3 * model.rtt) << usual;
+  }
+}
+
+TEST(PathHealth, ABlackHoledPlaneIsLeftAlone) {
+  for (const uint32_t backups : {0u, 16u}) {
+    FlowModel model;
+    model.reset(config(8, 16, backups, 32));
+    model.loss = [](const Path& path, Nanoseconds now) {
+      return path.plane == 3 && now > kMillisecond && now < 5 * kMillisecond ? 1 : 0;
+    };
+    model.run(5 * kMillisecond);
+    // Two round trips of one plane are 73 packets; nothing after that, and no backup is thrown after it.
+    EXPECT_LT(model.lost, 80u);
+    EXPECT_EQ(model.paths.active_planes(), 0xF7u);
+    EXPECT_EQ(model.paths.active(), 112u) << "the others are as before";
+    model.run(15 * kMillisecond);
+    EXPECT_EQ(model.paths.active(), 128u) << "probes brought it back";
+  }
+}
+
+TEST(PathHealth, ABlackHoledPlaneUnderLossIsFoundToo) {
+  FlowModel model;
+  model.reset(config(8, 16, 0, 32));
+  model.loss = [](const Path& path, Nanoseconds now) {
+    return path.plane == 3 && now > 5 * kMillisecond ? 1 : 0.01;
+  };
+  model.run(10 * kMillisecond);
+  Nanoseconds last = 0;
+  for (size_t i = 0; i < model.paths.size(); ++i)
+    if (model.paths.at(PathId(i)).plane == 3) last = std::max(last, model.last_sent_by[i]);
+  EXPECT_LT(last, 5 * kMillisecond + 3 * model.rtt);
+  EXPECT_GE(model.paths.active(), 105u)
+      << "the loss of one plane is not blamed on the others, nor excuses it";
+}
+
+TEST(PathHealth, AtTheFloorDeadPathsGetFewTurns) {  // MRC 4.2: the floor holds, but 7 of 8 planes are dead
+  FlowModel model;
+  model.reset(config(8, 16, 0, 32));
+  model.loss = [](const Path& path, Nanoseconds now) {
+    return path.plane != 3 && now > kMillisecond ? 1 : 0;
+  };
+  model.run(2 * kMillisecond);
+  const uint64_t sent = model.sent;
+  const uint64_t lost = model.lost;
+  model.run(10 * kMillisecond);
+  EXPECT_EQ(model.paths.active(), 32u);
+  EXPECT_GE(model.active_min, 32u);
+  EXPECT_LT(static_cast<double>(model.lost - lost) / static_cast<double>(model.sent - sent), 0.08);
+}
+
+TEST(PathHealth, AtTheFloorAGrayPathIsNotSwappedForADeadOne) {
+  PathSet set;
+  set.reset(config(1, 4, 0, 2), 1);
+  set.demote(PathId{0}, 1);
+  set.demote(PathId{1}, 2);
+  set.delivered(PathId{2}, 20);
+  EXPECT_FALSE(set.lost(PathId{2}, 10, 5, 30)) << "it delivers, the others are silent";
+  EXPECT_EQ(set.at(PathId{2}).state, PathState::kGood);
+}
+
+TEST(PathHealth, AtTheFloorAPathThatAnswersProbesTakesOver) {
+  PathSet set;
+  set.reset(config(1, 4, 0, 2), 1);
+  set.demote(PathId{0}, 1);
+  set.demote(PathId{1}, 2);
+  set.probe_answered(PathId{1}, 3);
+  EXPECT_TRUE(set.demote(PathId{2}, 4));
+  EXPECT_EQ(set.at(PathId{1}).state, PathState::kGood);
+  EXPECT_EQ(set.at(PathId{0}).state, PathState::kAssumedBad) << "though it has been out longer";
+}
+
+TEST(PathHealth, WhenEverythingWasDeadEverythingComesBack) {
+  FlowModel model;
+  model.reset(config(8, 16, 0, 32, 50 * kMicrosecond));
+  model.loss = [](const Path&, Nanoseconds now) {
+    return now > kMillisecond && now < 3 * kMillisecond ? 1 : 0;
+  };
+  model.run(3 * kMillisecond);
+  EXPECT_GE(model.active_min, 32u);
+  EXPECT_EQ(model.stuck, 0u);
+  const uint64_t lost = model.lost;
+  model.run(6 * kMillisecond);
+  EXPECT_EQ(model.lost, lost);
+  EXPECT_EQ(model.paths.active(), 128u);
+}
+
+TEST(PathHealth, OldLossesDoNotCountAgainstAPathThatCameBack) {
+  PathSet set;
+  set.reset(config(1, 4, 0, 1), 1);
+  EXPECT_TRUE(set.demote(PathId{1}, 100));
+  for (int i = 0; i < 3; ++i) set.probe_answered(PathId{1}, 200);
+  ASSERT_EQ(set.at(PathId{1}).state, PathState::kGood);
+  EXPECT_FALSE(set.lost(PathId{1}, 2, 20, 300)) << "sent before it came back";
+  EXPECT_TRUE(set.lost(PathId{1}, 3, 250, 300));
+}
+
+TEST(PathHealth, RelapsesAreForgottenInTime) {  // flap damping
+  PathSet set;
+  set.reset(config(1, 4, 0, 1), 1);
+  for (int i = 0; i < 2; ++i) {
+    set.demote(PathId{1}, 0);
+    while (set.at(PathId{1}).state == PathState::kAssumedBad) set.probe_answered(PathId{1}, 1);
+  }
+  EXPECT_EQ(set.at(PathId{1}).probe_successes_needed, 12);
+  for (uint64_t order = 1; order <= Path::kForgetDeliveries; ++order) set.delivered(PathId{1}, order);
+  EXPECT_EQ(set.at(PathId{1}).probe_successes_needed, 6);
+}
+
+TEST(PathHealth, ProbesScaleWithTheRoundTrip) {  // MRC 4.5 [P]: max(1 ms, 4 RTT); the first one at once
+  PathSet set;
+  set.reset(config(1, 4, 0, 1), 1);
+  set.set_rtt(10 * kMillisecond);
+  set.demote(PathId{1}, 0);
+  EXPECT_GE(set.next_probe(), 10 * kMillisecond);
+  EXPECT_LT(set.next_probe(), 20 * kMillisecond + 1);
+  const Nanoseconds first = set.next_probe();
+  ASSERT_EQ(set.take_due_probe(first), PathId{1});
+  EXPECT_GE(set.next_probe(), first + 40 * kMillisecond);
+}
+
+TEST(PathHealth, AMarkedProbeAnswerLeadsToSkip) {  // MRC 4.2
+  PathSet set;
+  set.reset(config(1, 4, 0, 1), 1);
+  set.demote(PathId{1}, 0);
+  for (int i = 0; i < 3; ++i) set.probe_answered(PathId{1}, 1, true);
+  EXPECT_EQ(set.at(PathId{1}).state, PathState::kSkip);
+}
+
+}  // namespace
+}  // namespace mrc
