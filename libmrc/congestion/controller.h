@@ -116,6 +116,7 @@ class CongestionController {
   bool wants_answer(uint64_t bytes) const {
     return std::visit([=](const auto& state) { return state.wants_answer(bytes); }, state_);
   }
+  bool closes_with(uint64_t bytes) const { return wants_answer(bytes); }  // its former name
 
   // The NSCC inside, if there is one; for counters and traces.
   const Nscc* nscc() const {
