@@ -46,7 +46,7 @@ std::string find_provider(std::string* error) {
   }
   std::string directory(self, static_cast<size_t>(length));
   for (int up = 0; up < 2; ++up) directory.erase(directory.rfind('/'));
-  const std::string provider = directory + "/lib/libmrc";
+  std::string provider = directory + "/lib/libmrc";
   const std::string file = provider + "-rdmav34.so";
   if (access(file.c_str(), R_OK) == 0) return provider;
   *error =

@@ -2,7 +2,6 @@
 // The device file. libibverbs wants a character device below /dev/infiniband; a link to /dev/null will do.
 // Where it is not installed, the program gets a /dev of its own: a tmpfs with everything of the old one bound
 // into it.
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -11,8 +10,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "examples/mrcrun_view.h"
@@ -20,24 +19,22 @@
 namespace mrc {
 namespace {
 
-const std::string kDev = "/dev";
-const std::string kInfiniband = "infiniband";
-const std::string kHost = ".host";  // where the old /dev stays reachable
+namespace fs = std::filesystem;
 
-bool is_device_file(const std::string& path) {
+const fs::path kDev = "/dev";
+const fs::path kInfiniband = "infiniband";
+const fs::path kHost = ".host";  // where the old /dev stays reachable
+
+bool is_device_file(const fs::path& path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
-  std::vector<std::string> names;
-  DIR* open = opendir(directory.c_str());
-  if (open == nullptr) return names;
-  while (const dirent* entry = readdir(open)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-  }
-  closedir(open);
+std::vector<fs::path> names_in(const fs::path& directory) {
+  std::vector<fs::path> names;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored))
+    names.push_back(entry.path().filename());
   return names;
 }
 
@@ -62,18 +59,18 @@ bool enter_user_namespace() {
 
 // --- the new /dev ---
 
-bool bind(const std::string& from, const std::string& to) {
+bool bind(const fs::path& from, const fs::path& to) {
   return mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
 }
 
 // Makes `to` show what stands at `from`; `behind` is how the old one is reached from there if that fails.
-bool show(const std::string& from, const std::string& to, const std::string& behind) {
+bool show(const fs::path& from, const fs::path& to, const fs::path& behind) {
   struct stat status;
   if (lstat(from.c_str(), &status) != 0) return true;  // has just gone
   if (S_ISLNK(status.st_mode)) {
-    char target[PATH_MAX];
-    const ssize_t length = readlink(from.c_str(), target, sizeof target);
-    return length > 0 && symlink(std::string(target, static_cast<size_t>(length)).c_str(), to.c_str()) == 0;
+    std::error_code error;
+    fs::copy_symlink(from, to, error);
+    return !error;
   }
   if (S_ISDIR(status.st_mode)) {
     if (mkdir(to.c_str(), 0755) != 0) return false;
@@ -89,63 +86,59 @@ bool show(const std::string& from, const std::string& to, const std::string& beh
   return symlink(behind.c_str(), to.c_str()) == 0;
 }
 
-bool fill_dev(const std::string& stage, const std::string& file) {
-  if (mkdir((stage + "/" + kHost).c_str(), 0755) != 0 || !bind(kDev, stage + "/" + kHost)) return false;
-  for (const std::string& name : names_in(kDev)) {
+bool fill_dev(const fs::path& stage, const fs::path& file) {
+  if (mkdir((stage / kHost).c_str(), 0755) != 0 || !bind(kDev, stage / kHost)) return false;
+  for (const fs::path& name : names_in(kDev)) {
     if (name == kInfiniband) continue;
+    const fs::path behind = kHost / name;
     // The kernel looks for a terminal's /dev/pts beside the ptmx that was opened: it must be opened in its
     // old place.
-    const bool shown = name == "ptmx" ? symlink((kHost + "/ptmx").c_str(), (stage + "/ptmx").c_str()) == 0
-                                      : show(kDev + "/" + name, stage + "/" + name, kHost + "/" + name);
+    const bool shown = name == "ptmx" ? symlink(behind.c_str(), (stage / name).c_str()) == 0
+                                      : show(kDev / name, stage / name, behind);
     if (!shown) return false;
   }
-  const std::string directory = stage + "/" + kInfiniband;
+  const fs::path directory = stage / kInfiniband;
   if (mkdir(directory.c_str(), 0755) != 0) return false;
-  for (const std::string& name : names_in(kDev + "/" + kInfiniband)) {
+  for (const fs::path& name : names_in(kDev / kInfiniband)) {
     if (name == file) continue;
-    if (!show(kDev + "/" + kInfiniband + "/" + name, directory + "/" + name,
-              "../" + kHost + "/" + kInfiniband + "/" + name))
-      return false;
+    if (!show(kDev / kInfiniband / name, directory / name, ".." / kHost / kInfiniband / name)) return false;
   }
-  return symlink("../null", (directory + "/" + file).c_str()) == 0;
+  return symlink("../null", (directory / file).c_str()) == 0;
 }
 
 // In a mount namespace of our own.
-bool replace_dev(const std::string& run_directory, const std::string& file) {
+bool replace_dev(const fs::path& run_directory, const fs::path& file) {
   // What the host mounts later shall appear here too, but nothing of ours there.
   if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return false;
-  const std::string stage = run_directory + "/dev";
+  const fs::path stage = run_directory / "dev";
   if (mkdir(stage.c_str(), 0700) != 0 && errno != EEXIST) return false;
   if (mount("mrcrun", stage.c_str(), "tmpfs", MS_NOSUID, "mode=755,size=1m") != 0) return false;
   return fill_dev(stage, file) && mount(stage.c_str(), kDev.c_str(), nullptr, MS_MOVE, nullptr) == 0;
 }
 
-bool link_in_dev(const std::string& file) {
-  const std::string directory = kDev + "/" + kInfiniband;
+bool link_in_dev(const fs::path& file) {
+  const fs::path directory = kDev / kInfiniband;
   if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return false;
-  return symlink("../null", (directory + "/" + file).c_str()) == 0 || errno == EEXIST;
+  return symlink("../null", (directory / file).c_str()) == 0 || errno == EEXIST;
 }
 
 }  // namespace
 
 bool provide_device_file(const std::string& run_directory, const std::string& file, std::string* error) {
-  const std::string path = kDev + "/" + kInfiniband + "/" + file;
+  const fs::path path = kDev / kInfiniband / file;
   if (is_device_file(path)) return true;
-  bool done = false;
-  if (unshare(CLONE_NEWNS) == 0) {
-    done = replace_dev(run_directory, file);
-  } else if (geteuid() == 0 && link_in_dev(file)) {
-    done = true;  // a container's root: its /dev is its own
-  } else if (enter_user_namespace()) {
-    done = replace_dev(run_directory, file);
-  }
+  bool entered = unshare(CLONE_NEWNS) == 0;
+  // A container's root may not mount, but its /dev is its own.
+  if (!entered && geteuid() == 0 && link_in_dev(file) && is_device_file(path)) return true;
+  if (!entered) entered = enter_user_namespace();
+  if (entered && replace_dev(run_directory, file) && is_device_file(path)) return true;
   const int why = errno;
-  if (!done) done = link_in_dev(file);
-  if (done && is_device_file(path)) return true;
-  *error = "there is no " + path + ", and a view of /dev that has it cannot be made: " + std::strerror(why) +
+  if (link_in_dev(file) && is_device_file(path)) return true;
+  *error = "there is no " + path.string() +
+           ", and a view of /dev that has it cannot be made: " + std::strerror(why) +
            "; allow unprivileged user namespaces, or do this as root:\n  mkdir -p /dev/infiniband && ln -s "
            "../null " +
-           path;
+           path.string();
   return false;
 }
 

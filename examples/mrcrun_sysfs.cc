@@ -59,13 +59,15 @@ std::vector<std::string> list_trees(const std::string& directory) {
     const std::string name = entry->d_name;
     struct stat status;
     if (name.compare(0, kPrefix.size(), kPrefix) != 0 || name == kUnfinished) continue;
-    if (stat((directory + "/" + name).c_str(), &status) == 0) found.emplace_back(status.st_mtim, name);
+    if (fstatat(dirfd(open), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+      found.emplace_back(status.st_mtim, name);
   }
   closedir(open);
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return std::pair(a.first.tv_sec, a.first.tv_nsec) > std::pair(b.first.tv_sec, b.first.tv_nsec);
   });
   std::vector<std::string> names;
+  names.reserve(found.size());
   for (auto& [time, name] : found) names.push_back(std::move(name));
   return names;
 }

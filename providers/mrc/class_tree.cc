@@ -57,9 +57,10 @@ std::vector<std::string> names_in(const std::string& directory) {
 void link_rest(const std::string& directory, const std::vector<std::string>& own,
                std::vector<TreeEntry>* tree) {
   const std::string prefix = directory.empty() ? "" : directory + "/";
-  for (const std::string& name : names_in(kSys + "/" + directory)) {
+  const std::string root = kSys + "/" + prefix;
+  for (const std::string& name : names_in(root)) {
     if (std::find(own.begin(), own.end(), name) != own.end()) continue;
-    tree->push_back({prefix + name, kSys + "/" + prefix + name, true});
+    tree->push_back({prefix + name, root + name, true});
   }
 }
 
@@ -116,17 +117,22 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
   add(port + "/cap_mask", "0x04000000");
   add(port + "/pkeys/0", "0xffff");
   // Every index below the length of the table needs all three files.
+  const std::string gid = port + "/gids/";
+  const std::string type = port + "/gid_attrs/types/";
+  const std::string interface_of = port + "/gid_attrs/ndevs/";
   std::vector<std::string> interfaces;
   for (size_t i = 0; i < gids.entries.size(); ++i) {
     const std::string index = std::to_string(i);
-    add(port + "/gids/" + index, gid_text(gids.entries[i].gid));
-    add(port + "/gid_attrs/types/" + index, "RoCE v2");
-    add(port + "/gid_attrs/ndevs/" + index, gids.entries[i].interface);
+    add(gid + index, gid_text(gids.entries[i].gid));
+    add(type + index, "RoCE v2");
+    add(interface_of + index, gids.entries[i].interface);
     if (std::find(interfaces.begin(), interfaces.end(), gids.entries[i].interface) == interfaces.end())
       interfaces.push_back(gids.entries[i].interface);
   }
+  const std::string link = node + "/device/net/";
+  const std::string target = kSys + "/class/net/";
   for (const std::string& interface : interfaces)
-    tree.push_back({node + "/device/net/" + interface, kSys + "/class/net/" + interface, true});
+    tree.push_back({link + interface, target + interface, true});
   return tree;
 }
 

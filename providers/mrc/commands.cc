@@ -12,15 +12,12 @@
 #include <cstring>
 #include <new>
 
+#include "providers/mrc/address.h"
 #include "providers/mrc/gid_table.h"
 #include "providers/mrc/limits.h"
 
 namespace mrc::provider {
 namespace {
-
-void* pointer_in(uint64_t value) {
-  return reinterpret_cast<void*>(static_cast<uintptr_t>(value));
-}
 
 const ib_uverbs_attr* find_attribute(const ib_uverbs_ioctl_hdr& header, unsigned id) {
   for (unsigned i = 0; i < header.num_attrs; ++i)
@@ -46,7 +43,7 @@ int query_gid_entry(const ib_uverbs_ioctl_hdr& header) {
   const GidTable table = read_gid_table();
   if (index->data >= table.entries.size()) return -EINVAL;
   const ibv_gid_entry entry = entry_of(table, index->data);
-  std::memcpy(pointer_in(answer->data), &entry, std::min<size_t>(answer->len, sizeof entry));
+  std::memcpy(pointer_at(answer->data), &entry, std::min<size_t>(answer->len, sizeof entry));
   return 0;
 }
 
@@ -59,13 +56,13 @@ int query_gid_table(const ib_uverbs_ioctl_hdr& header) {
   const GidTable table = read_gid_table();
   const size_t stride = entry_bytes->data;
   if (answer->len / stride < table.entries.size()) return -EINVAL;
-  auto* out = static_cast<uint8_t*>(pointer_in(answer->data));
+  auto* out = static_cast<uint8_t*>(pointer_at(answer->data));
   for (size_t i = 0; i < table.entries.size(); ++i) {
     const ibv_gid_entry entry = entry_of(table, i);
     std::memset(out + i * stride, 0, stride);
     std::memcpy(out + i * stride, &entry, std::min(stride, sizeof entry));
   }
-  *static_cast<uint64_t*>(pointer_in(count->data)) = table.entries.size();
+  *static_cast<uint64_t*>(pointer_at(count->data)) = table.entries.size();
   return 0;
 }
 
@@ -82,7 +79,7 @@ ssize_t Commands::on_write(const void* command, size_t bytes) {
   if (bytes < sizeof request) return -EINVAL;
   const int fd = create_channel();
   if (fd < 0) return fd;
-  static_cast<ib_uverbs_create_comp_channel_resp*>(pointer_in(request.channel.response))->fd =
+  static_cast<ib_uverbs_create_comp_channel_resp*>(pointer_at(request.channel.response))->fd =
       static_cast<uint32_t>(fd);
   return static_cast<ssize_t>(bytes);
 }

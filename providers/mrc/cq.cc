@@ -163,7 +163,7 @@ void Cq::on_completions() {
   const uint64_t first = std::max(looked_at, pushed - std::min<uint64_t>(pushed, ring.capacity()));
   looked_at = pushed;
   // Either the armer sees what was pushed, or we see that it is armed.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   if (armed.load(std::memory_order_relaxed) == Arm::kNo) return;
   std::lock_guard lock(event_lock);
   const Arm arm = armed.load(std::memory_order_relaxed);
@@ -222,7 +222,7 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
   std::lock_guard event_guard(cq->event_lock);
   // An unfulfilled request for any completion is not weakened by one for solicited completions.
   if (cq->armed.load(std::memory_order_relaxed) != Arm::kAny) cq->armed.store(arm, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   // Completions that are unpolled and newer than the last event raise one at once, as NICs do. Raising one
   // for any unpolled completion would be spurious; raising none lets programs sleep that check before they
   // arm.

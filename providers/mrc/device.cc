@@ -36,6 +36,24 @@ uint64_t random_seed() {
   return seed;
 }
 
+ibv_event_type to_verbs(QueuePairEvent event) {
+  switch (event) {
+    case QueuePairEvent::kFatal:
+      return IBV_EVENT_QP_FATAL;
+    case QueuePairEvent::kAccessError:
+      return IBV_EVENT_QP_ACCESS_ERR;
+    case QueuePairEvent::kRequestError:
+      return IBV_EVENT_QP_REQ_ERR;
+    case QueuePairEvent::kConnected:
+      return IBV_EVENT_COMM_EST;
+    case QueuePairEvent::kDrained:
+      return IBV_EVENT_SQ_DRAINED;
+    case QueuePairEvent::kLastReceiveReached:
+      return IBV_EVENT_QP_LAST_WQE_REACHED;
+  }
+  return IBV_EVENT_QP_FATAL;
+}
+
 }  // namespace
 
 Device* Device::open(const char* name) {
@@ -125,16 +143,7 @@ void Device::completion_queue_overrun(CompletionQueue& queue) {
 
 void Device::queue_pair_event(QueuePair& queue_pair, QueuePairEvent event) {
   auto* qp = static_cast<Qp*>(queue_pair.config().owner);
-  switch (event) {
-    case QueuePairEvent::kFatal:
-      return qp->context->post_async(IBV_EVENT_QP_FATAL, &qp->verbs.qp);
-    case QueuePairEvent::kAccessError:
-      return qp->context->post_async(IBV_EVENT_QP_ACCESS_ERR, &qp->verbs.qp);
-    case QueuePairEvent::kRequestError:
-      return qp->context->post_async(IBV_EVENT_QP_REQ_ERR, &qp->verbs.qp);
-    case QueuePairEvent::kConnected:
-      return qp->context->post_async(IBV_EVENT_COMM_EST, &qp->verbs.qp);
-  }
+  qp->context->post_async(to_verbs(event), &qp->verbs.qp);
 }
 
 }  // namespace mrc::provider

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include "providers/mrc/address.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/operations.h"
@@ -58,7 +59,7 @@ int populate(void* address, size_t bytes, bool writable) {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t first = reinterpret_cast<uintptr_t>(address) & ~(page - 1);
   const uintptr_t end = (reinterpret_cast<uintptr_t>(address) + bytes + page - 1) & ~(page - 1);
-  auto* pages = reinterpret_cast<void*>(first);
+  void* pages = pointer_at(first);
   while (madvise(pages, end - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
     if (errno == EINTR || errno == EAGAIN) continue;
     // Says a kernel before 5.14, and any other about a device's memory and about missing rights.

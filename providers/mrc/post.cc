@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "libmrc/qp/work_queue.h"
+#include "providers/mrc/address.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
@@ -38,8 +39,7 @@ int copy_inline(const ibv_send_wr& from, uint32_t bytes_max, SendRequest* to) {
   for (int i = 0; i < from.num_sge; ++i) {
     const ibv_sge& piece = from.sg_list[i];
     if (piece.length > bytes_max - bytes) return EINVAL;
-    std::memcpy(to->inline_data() + bytes, reinterpret_cast<const void*>(static_cast<uintptr_t>(piece.addr)),
-                piece.length);
+    std::memcpy(to->inline_data() + bytes, pointer_at(piece.addr), piece.length);
     bytes += piece.length;
   }
   to->bytes = bytes;
@@ -86,7 +86,7 @@ bool may_send(QueuePairState state) {
 void start_work(Qp* qp) {
   Device& device = qp->context->device();
   device.engine().ring_doorbell(*qp->transport);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the one in Progress::turn()
+  full_fence();  // pairs with the one in Progress::turn()
   device.progress().drive();
 }
 

@@ -162,7 +162,7 @@ Progress::Turn Progress::turn(Nanoseconds now) {
     result.ran = true;
     result.frames += engine_->progress(now);
     unlock();
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    full_fence();
     if (!engine_->doorbell_pending()) break;
   }
   return result;
@@ -180,14 +180,14 @@ Progress::Control::~Control() {
   }
   progress_.unlock();
   progress_.wake();
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   if (progress_.engine_->doorbell_pending()) progress_.turn(clock_now());
 }
 
 // --- the background thread ---
 
 void Progress::wake() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   if (!asleep_.load(std::memory_order_relaxed)) return;
   const uint64_t one = 1;
   if (write(wake_fd_, &one, sizeof one) < 0) return;  // already woken
@@ -195,7 +195,7 @@ void Progress::wake() {
 
 void Progress::sleep_until_woken(Nanoseconds span) {
   asleep_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  full_fence();
   if (!stopping_.load() && connected_.load(std::memory_order_relaxed) == 0) {
     pollfd files[] = {{wake_fd_, POLLIN, 0}, {ports_->event_fd(), POLLIN, 0}};
     const timespec time = to_timespec(span);

@@ -212,14 +212,23 @@ static_assert(offsetof(Device, core_support) == 704);
 static_assert(offsetof(QueuePair, comp_mask) == 360);
 static_assert(offsetof(MemoryRegion, type) == sizeof(ibv_mr) &&
               offsetof(MemoryRegion, access) == sizeof(ibv_mr) + 4);
-static_assert(sizeof(ContextOps) == 76 * sizeof(void*));
-static_assert(offsetof(ContextOps, alloc_pd) == 5 * 8 && offsetof(ContextOps, cq_event) == 12 * 8);
-static_assert(offsetof(ContextOps, create_cq) == 15 * 8 && offsetof(ContextOps, create_qp) == 19 * 8);
-static_assert(offsetof(ContextOps, dereg_mr) == 28 * 8 && offsetof(ContextOps, free_context) == 39 * 8);
-static_assert(offsetof(ContextOps, modify_qp) == 47 * 8 && offsetof(ContextOps, poll_cq) == 53 * 8);
-static_assert(offsetof(ContextOps, query_device_ex) == 58 * 8 && offsetof(ContextOps, query_port) == 60 * 8);
-static_assert(offsetof(ContextOps, reg_mr) == 68 * 8 && offsetof(ContextOps, req_notify_cq) == 69 * 8);
-static_assert(offsetof(ContextOps, resize_cq) == 71 * 8);
+constexpr size_t place_of(size_t offset) {
+  return offset / sizeof(void*);
+}
+static_assert(place_of(sizeof(ContextOps)) == 76);
+static_assert(place_of(offsetof(ContextOps, alloc_pd)) == 5 &&
+              place_of(offsetof(ContextOps, cq_event)) == 12);
+static_assert(place_of(offsetof(ContextOps, create_cq)) == 15 &&
+              place_of(offsetof(ContextOps, create_qp)) == 19);
+static_assert(place_of(offsetof(ContextOps, dereg_mr)) == 28 &&
+              place_of(offsetof(ContextOps, free_context)) == 39);
+static_assert(place_of(offsetof(ContextOps, modify_qp)) == 47 &&
+              place_of(offsetof(ContextOps, poll_cq)) == 53);
+static_assert(place_of(offsetof(ContextOps, query_device_ex)) == 58 &&
+              place_of(offsetof(ContextOps, query_port)) == 60);
+static_assert(place_of(offsetof(ContextOps, reg_mr)) == 68 &&
+              place_of(offsetof(ContextOps, req_notify_cq)) == 69);
+static_assert(place_of(offsetof(ContextOps, resize_cq)) == 71);
 
 }  // namespace mrc::abi
 

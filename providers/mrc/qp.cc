@@ -183,7 +183,14 @@ bool to_engine(const ibv_qp_attr& from, int mask, QueuePairAttributes* to) {
     if (from.retry_cnt > 7) return false;
     to->retry_linear = from.retry_cnt;
   }
-  if ((mask & IBV_QP_RNR_RETRY) != 0 && from.rnr_retry > 7) return false;
+  if ((mask & IBV_QP_RNR_RETRY) != 0) {
+    if (from.rnr_retry > 7) return false;
+    to->rnr_retry = from.rnr_retry;
+  }
+  if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
+    if (from.min_rnr_timer > 31) return false;
+    to->rnr_timer = from.min_rnr_timer;
+  }
   return true;
 }
 

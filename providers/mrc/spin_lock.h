@@ -17,6 +17,19 @@ inline void cpu_relax() {
 #endif
 }
 
+// Orders a store before a later load of something else, which nothing weaker does.
+inline void full_fence() {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored \
+    "-Wtsan"  // the thread sanitizer does not know fences; it sees the atomics around it
+#endif
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+}
+
 inline constexpr unsigned kSpinsBeforeYield = 64;
 
 class SpinLock {
