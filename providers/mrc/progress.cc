@@ -20,8 +20,15 @@ namespace {
 
 // An application thread that has not run the engine for so long does not poll.
 constexpr Nanoseconds kHandOver = 50 * kMicrosecond;
-// The longest nap while queue pairs are connected: nobody else may look at the ports.
+// Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
+// the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
+struct Nap {
+  Nanoseconds idle;  // for so long
+  Nanoseconds span;
+};
 constexpr Nanoseconds kNap = 50 * kMicrosecond;
+constexpr Nap kLongerNaps[] = {{kSecond, kMillisecond}, {20 * kMillisecond, 200 * kMicrosecond}};
+constexpr Nanoseconds kNapMin = 5 * kMicrosecond;
 // The background thread polls on for so long after the last frame before it naps.
 constexpr Nanoseconds kKeepPolling = 100 * kMicrosecond;
 // Polls in vain by one application thread before it offers its CPU.
@@ -38,6 +45,19 @@ thread_local Nanoseconds t_vain_since = 0;  // when this thread began to poll in
 
 timespec to_timespec(Nanoseconds span) {
   return {static_cast<time_t>(span / kSecond), static_cast<long>(span % kSecond)};
+}
+
+// How long to nap when nothing has come since `last_frame` and the engine wants a turn at `deadline`.
+Nanoseconds nap_span(Nanoseconds now, Nanoseconds last_frame, Nanoseconds deadline) {
+  Nanoseconds span = kNap;
+  for (const Nap& longer : kLongerNaps) {
+    if (now < last_frame + longer.idle) continue;
+    span = longer.span;
+    break;
+  }
+  // A deadline that is over belongs to work that waits for something else, such as room in a ring.
+  if (deadline <= now) return kNap;
+  return std::clamp(deadline - now, kNapMin, span);
 }
 
 void nap(Nanoseconds span) {
@@ -153,7 +173,7 @@ void Progress::found_something() {
   t_vain_since = 0;
 }
 
-Progress::Turn Progress::turn(Nanoseconds now) {
+Progress::Turn Progress::turn(Nanoseconds now, bool with_deadline) {
   Turn result;
   // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
   // after unlocking, or its ringer gets the lock. The fence pairs with the one behind ring_doorbell().
@@ -161,6 +181,7 @@ Progress::Turn Progress::turn(Nanoseconds now) {
     if (!lock_.try_lock()) return result;
     result.ran = true;
     result.frames += engine_->progress(now);
+    if (with_deadline && result.frames == 0) result.deadline = engine_->next_deadline();
     unlock();
     full_fence();
     if (!engine_->doorbell_pending()) break;
@@ -237,7 +258,7 @@ void Progress::run() {
       nap(kNap);
       continue;
     }
-    const Turn done = turn(now);
+    const Turn done = turn(now, true);
     if (done.frames > 0) {
       last_frame = now;
       continue;
@@ -246,7 +267,7 @@ void Progress::run() {
       sched_yield();
       continue;
     }
-    nap(kNap);
+    nap(nap_span(now, std::max(last_frame, drove), done.deadline));
   }
 }
 

@@ -72,10 +72,11 @@ class Progress {
   struct Turn {
     bool ran = false;
     size_t frames = 0;
+    Nanoseconds deadline = 0;  // when the engine wants the next one at the latest
   };
 
   // One turn of the engine, and more while doorbells ring; under no lock.
-  Turn turn(Nanoseconds now);
+  Turn turn(Nanoseconds now, bool with_deadline = false);
   void unlock();  // shows what others want to know, then unlocks
   void run();
   void housekeeping(Nanoseconds now);
