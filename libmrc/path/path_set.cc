@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace mrc {
 
@@ -501,7 +502,26 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
       if (path.state == PathState::kAssumedBad) bring_back(path, now, false);
     }
   }
+  keep_floor();
   refresh_next_probe();
+}
+
+// Good paths went, and those that are left were not enough to begin with: take bad ones, the best first.
+void PathSet::keep_floor() {
+  while (active_ < floor()) {
+    Path* best = nullptr;
+    for (Path& path : paths_) {
+      if (path.state != PathState::kAssumedBad || !port_is_up(path.plane)) continue;
+      if (planes_[path.plane].in_use == share_) continue;
+      if (best == nullptr || std::pair(path.probe_successes, best->demoted_at) >
+                                 std::pair(best->probe_successes, path.demoted_at))
+        best = &path;
+    }
+    if (best == nullptr) return;
+    const bool known_to_work = best->probe_successes > 0;
+    bring_back(*best, best->good_since, true);
+    best->reluctant = !known_to_work;
+  }
 }
 
 // ---------------------------------------------------------------------------------------------- controller
@@ -517,7 +537,9 @@ size_t PathSet::deny(Entropy entropy) {
     if (path.slot == Path::kNoSlot) continue;
     if (Path* substitute = backup(path.plane); substitute != nullptr) give_slot(path, *substitute);
   }
-  if (changed > 0) refresh_next_probe();
+  if (changed == 0) return 0;
+  keep_floor();
+  refresh_next_probe();
   return changed;
 }
 

@@ -228,6 +228,7 @@ class PathSet {
   void take_slot(Path& good);
   void give_slot(Path& from, Path& to);
   void count_in_use(const Path& path, int change);
+  void keep_floor();
   void refresh_ports(PlaneMask before, Nanoseconds now);
   void report(const Path& path);
 

@@ -324,6 +324,19 @@ TEST(PathSet, TheFloorShrinksWithThePorts) {  // MRC 4.2 with ports down
   EXPECT_NE(set.select(kAll), kNoPath);
 }
 
+TEST(PathSet, ALostPortCallsBadPathsBackToKeepTheFloor) {
+  PathSet set = make(2, 2, 1);
+  set.demote(PathId{2}, 1);
+  set.demote(PathId{3}, 2);
+  set.probe_answered(PathId{3}, 3);
+  EXPECT_EQ(set.active(), 2u);
+  set.port_down(0);
+  EXPECT_EQ(set.active(), 1u);
+  EXPECT_EQ(set.select(kAll), PathId{3}) << "the one that answered a probe";
+  EXPECT_EQ(set.deny(set.at(PathId{3}).entropy), 1u);
+  EXPECT_EQ(set.select(kAll), PathId{2}) << "and then what there is";
+}
+
 // ----------------------------------------------------------------------------------- controller, MRC 4.7
 
 TEST(PathSet, TheControllerDeniesAndAllows) {
