@@ -85,15 +85,9 @@ void ask_for_short_slices() {
 
 void DeviceLock::lock() {
   waiters_.fetch_add(1, std::memory_order_relaxed);
-  for (unsigned spins = 0; held_.exchange(true, std::memory_order_acquire);) {
-    do {
-      if (++spins < kSpinsBeforeYield) {
-        cpu_relax();
-      } else {
-        sched_yield();
-      }
-    } while (held_.load(std::memory_order_relaxed));
-  }
+  for (Backoff backoff; held_.exchange(true, std::memory_order_acquire);) do
+      backoff.wait();
+    while (held_.load(std::memory_order_relaxed));
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 

@@ -192,7 +192,7 @@ struct ContextOps {
   NotOffered unimport_pd;
 };
 
-// Where things are in rdma-core 44 on 64-bit machines.
+// Where things are in rdma-core 36 to 56 on 64-bit machines.
 static_assert(sizeof(void*) == 8);
 static_assert(sizeof(ibv_device) == 664);
 static_assert(sizeof(MatchEntry) == 24 && offsetof(MatchEntry, modalias) == 8 &&
@@ -209,7 +209,7 @@ static_assert(sizeof(Device) == 712);
 static_assert(offsetof(Device, ops) == 664 && offsetof(Device, refcount) == 672);
 static_assert(offsetof(Device, entry) == 680 && offsetof(Device, sysfs) == 696);
 static_assert(offsetof(Device, core_support) == 704);
-static_assert(offsetof(QueuePair, comp_mask) == 360);
+static_assert(offsetof(QueuePair, comp_mask) == 360 || offsetof(QueuePair, comp_mask) == 368);
 static_assert(offsetof(MemoryRegion, type) == sizeof(ibv_mr) &&
               offsetof(MemoryRegion, access) == sizeof(ibv_mr) + 4);
 constexpr size_t place_of(size_t offset) {

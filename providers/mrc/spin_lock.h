@@ -4,6 +4,7 @@
 #pragma once
 
 #include <sched.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -30,18 +31,31 @@ inline void full_fence() {
 #endif
 }
 
-inline constexpr unsigned kSpinsBeforeYield = 64;
+// Waits for somebody who may be running elsewhere, on this CPU, or (below a real-time thread) not at all.
+class Backoff {
+ public:
+  void wait() {
+    ++rounds_;
+    if (rounds_ < kSpins) {
+      cpu_relax();
+    } else if (rounds_ < kYields) {
+      sched_yield();
+    } else {
+      const timespec time{0, 20'000};
+      nanosleep(&time, nullptr);
+    }
+  }
+
+ private:
+  static constexpr unsigned kSpins = 64;
+  static constexpr unsigned kYields = 512;
+  unsigned rounds_ = 0;
+};
 
 class SpinLock {
  public:
   void lock() {
-    for (unsigned spins = 0; !try_lock();) {
-      if (++spins < kSpinsBeforeYield) {
-        cpu_relax();
-      } else {
-        sched_yield();
-      }
-    }
+    for (Backoff backoff; !try_lock();) backoff.wait();
   }
   bool try_lock() {
     return !held_.load(std::memory_order_relaxed) && !held_.exchange(true, std::memory_order_acquire);
