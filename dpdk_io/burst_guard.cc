@@ -42,7 +42,7 @@ BurstGuard::~BurstGuard() {
 }
 
 void BurstGuard::publish_stores_of_all_threads() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  __sync_synchronize();
   if (membarrier_works()) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 

@@ -19,10 +19,8 @@ class BurstGuard {
 
   void enter() noexcept {
     active_.store(true, std::memory_order_relaxed);
-    if (fence_needed_)
-      std::atomic_thread_fence(std::memory_order_seq_cst);
-    else
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (fence_needed_) __sync_synchronize();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
   }
   void leave() noexcept { active_.store(false, std::memory_order_release); }
 

@@ -398,6 +398,13 @@ int run_role(const std::vector<std::string>& arguments) {
 
 }  // namespace mrc::test
 
+#if defined(__SANITIZE_THREAD__)
+// The locks inside DPDK are not visible to the thread sanitizer.
+extern "C" const char* __tsan_default_suppressions() {
+  return "called_from_lib:librte_eal.so\ncalled_from_lib:librte_net_memif.so\n";
+}
+#endif
+
 int main(int count, char** words) {
   if (count > 2 && std::strcmp(words[1], "--peer") == 0) {
     const int code = mrc::test::run_role(std::vector<std::string>(words + 2, words + count));
