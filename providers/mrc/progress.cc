@@ -33,6 +33,13 @@ constexpr Nanoseconds kNapMin = 5 * kMicrosecond;
 constexpr Nanoseconds kKeepPolling = 100 * kMicrosecond;
 // Polls in vain by one application thread before it offers its CPU.
 constexpr Nanoseconds kPatience = kMicrosecond;
+// A yield that took so long went to somebody who does not poll but computes. To yield again and again to such
+// a one would give the CPU away altogether.
+constexpr Nanoseconds kLongYield = 500 * kMicrosecond;
+constexpr Nanoseconds kYieldPauseMax = 5 * kMillisecond;
+// With such company the background thread naps instead: who wakes up is let in at once.
+constexpr Nanoseconds kNapInCompany = 20 * kMicrosecond;
+constexpr Nanoseconds kCompanyMemory = 10 * kMillisecond;
 // With nothing connected there is nothing to be late for.
 constexpr Nanoseconds kIdleSleep = 20 * kMillisecond;
 constexpr Nanoseconds kServiceInterval = kMillisecond;
@@ -41,7 +48,15 @@ constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
 constexpr unsigned kTurnsMax = 4;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
 
-thread_local Nanoseconds t_vain_since = 0;  // when this thread began to poll in vain; 0 = it does not
+thread_local Nanoseconds t_vain_since = 0;       // when this thread began to poll in vain; 0 = it does not
+thread_local Nanoseconds t_no_yield_before = 0;  // its last yield took too long
+
+// How long others had the CPU.
+Nanoseconds yield_for(Nanoseconds now, Nanoseconds* after) {
+  sched_yield();
+  *after = clock_now();
+  return *after - now;
+}
 
 timespec to_timespec(Nanoseconds span) {
   return {static_cast<time_t>(span / kSecond), static_cast<long>(span % kSecond)};
@@ -65,19 +80,26 @@ void nap(Nanoseconds span) {
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
 }
 
-// A short slice lets the thread preempt those who spin for whole slices; a refusal only costs latency.
+// As the kernel knows it; the C library does not.
+struct SchedulerAttributes {
+  uint32_t bytes = sizeof(SchedulerAttributes);
+  uint32_t policy = 0;
+  uint64_t flags = 0;
+  int32_t nice = 0;
+  uint32_t priority = 0;
+  uint64_t runtime = 0;
+  uint64_t deadline = 0;
+  uint64_t period = 0;
+};
+
+// A short slice lets the thread preempt those who spin for whole slices. All else stays as the application
+// has it, and a refusal only costs latency.
 void ask_for_short_slices() {
-  struct {
-    uint32_t bytes, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-  } attributes{};
-  attributes.bytes = sizeof attributes;
-  attributes.policy = SCHED_OTHER;
-  attributes.nice = 0;
+  SchedulerAttributes attributes;
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER) return;
   attributes.runtime = 100 * kMicrosecond;
+  attributes.bytes = sizeof attributes;
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
@@ -158,9 +180,9 @@ void Progress::found_nothing(Nanoseconds now_if_known) {
   // slice.
   const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
   if (t_vain_since == 0) t_vain_since = now;
-  if (now < t_vain_since + kPatience) return;
-  sched_yield();
-  t_vain_since = clock_now();
+  if (now < t_vain_since + kPatience || now < t_no_yield_before) return;
+  const Nanoseconds lost = yield_for(now, &t_vain_since);
+  if (lost > kLongYield) t_no_yield_before = t_vain_since + std::min(lost, kYieldPauseMax);
 }
 
 void Progress::found_something() {
@@ -235,6 +257,13 @@ void Progress::housekeeping(Nanoseconds now) {
   }
 }
 
+void Progress::give_way() {
+  const Nanoseconds now = clock_now();
+  if (now < company_until_) return nap(kNapInCompany);
+  Nanoseconds after = 0;
+  if (yield_for(now, &after) > kLongYield) company_until_ = after + kCompanyMemory;
+}
+
 void Progress::run() {
   pthread_setname_np(pthread_self(), thread_name_.c_str());
   prctl(PR_SET_TIMERSLACK, 1);
@@ -258,7 +287,7 @@ void Progress::run() {
       continue;
     }
     if (done.ran && now < last_frame + kKeepPolling) {
-      sched_yield();
+      give_way();
       continue;
     }
     nap(nap_span(now, std::max(last_frame, drove), done.deadline));

@@ -80,6 +80,7 @@ class Progress {
   void unlock();  // shows what others want to know, then unlocks
   void run();
   void housekeeping(Nanoseconds now);
+  void give_way();  // between two polls that are close together
   void sleep_until_woken(Nanoseconds span);
   void wake();
 
@@ -93,6 +94,7 @@ class Progress {
   // Only the background thread's.
   Nanoseconds next_service_ = 0;
   Nanoseconds next_stats_ = 0;
+  Nanoseconds company_until_ = 0;  // somebody on this CPU does not yield
 
   alignas(64) DeviceLock lock_;
   std::atomic<bool> running_{false};
