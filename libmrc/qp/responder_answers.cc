@@ -18,6 +18,14 @@ void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
 void Responder::send_control_packets(Context& cx, PathId behind) {
   const PathId path =
       behind != kNoPath ? behind : cx.paths.control_path(usable_plane(cx.connection, trigger_.plane));
+  // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when nothing is
+  // missing and the SACK was due for no other reason: one frame less per message.
+  const bool ack_says_all = ack_due_ && !sack_urgent_ && window_.held() == 0 &&
+                            cx.connection.extension == PeerExtension::kSupported;
+  if (ack_says_all) {
+    sack_due_ = false;
+    unsacked_bytes_ = 0;
+  }
   if (sack_due_) send_sack(cx, path, trigger_, std::nullopt);
   if (ack_due_) send_acknowledge(cx, path);
 }

@@ -322,7 +322,7 @@ void Endpoint::connect(Peer& peer, uint32_t psn) {
   send.sq_psn = mine.psn;
   send.timeout = 14;
   send.retry_cnt = 7;
-  send.rnr_retry = 7;
+  send.rnr_retry = 2;  // 7 would be for ever
   send.max_rd_atomic = 1;
   if (ibv_modify_qp(qp, &send,
                     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
