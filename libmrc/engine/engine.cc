@@ -165,6 +165,12 @@ void Engine::report() {
 size_t Engine::progress(Nanoseconds now) {
   ++burst_;
   const uint64_t sent_before = transmitter_.frames_sent();
+  if (doorbell_pending()) {
+    // What was just posted goes out before anything is looked at.
+    take_doorbells();
+    transmit(now);
+    transmitter_.flush_all();
+  }
   const size_t received = receive(now);
   take_doorbells();
   check_ports(now);

@@ -242,7 +242,8 @@ void Requester::on_acknowledge(Context& cx, const Packet& packet) {
     ++cx.services.counters.acks_received;
     // It may stand for a SACK, so it brings a round-trip sample like one.
     SackSignal signal;
-    if (sent_.contains(psn) && sent_.at(psn).state == PacketState::kInFlight && sent_.at(psn).transmissions == 1) {
+    if (sent_.contains(psn) && sent_.at(psn).state == PacketState::kInFlight &&
+        sent_.at(psn).transmissions == 1) {
       signal.rtt = cx.now - sent_.at(psn).sent_at;
       rtt_.sample(signal.rtt);
       cx.paths.set_rtt(rtt_.smoothed());

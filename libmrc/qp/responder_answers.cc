@@ -18,8 +18,8 @@ void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
 void Responder::send_control_packets(Context& cx, PathId behind) {
   const PathId path =
       behind != kNoPath ? behind : cx.paths.control_path(usable_plane(cx.connection, trigger_.plane));
-  // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when nothing is
-  // missing and the SACK was due for no other reason: one frame less per message.
+  // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when
+  // nothing is missing and the SACK was due for no other reason: one frame less per message.
   const bool ack_says_all = ack_due_ && !sack_urgent_ && window_.held() == 0 &&
                             cx.connection.extension == PeerExtension::kSupported;
   if (ack_says_all) {
