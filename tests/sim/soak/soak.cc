@@ -2,6 +2,7 @@
 #include "tests/sim/soak/soak.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -57,9 +58,12 @@ class Application : public HostListener {
     for (const Connected& connected : connected_) {
       if (!connected.qp->connected()) continue;
       const PathSet& paths = connected.qp->paths();
-      if (paths.active() < std::min<size_t>(floor_, paths.size()))
+      // Ports that are down take their paths and their share of the floor along (MRC 4.6).
+      const bool all_up = std::popcount(paths.port_planes()) == static_cast<int>(host_.port_count());
+      const size_t floor = std::min<size_t>(all_up ? floor_ : paths.floor(), paths.size());
+      if (paths.active() < floor)
         fail("only " + std::to_string(paths.active()) + " paths in use, the floor is " +
-             std::to_string(floor_));
+             std::to_string(floor));
     }
   }
   void set_floor(uint32_t floor) { floor_ = floor; }
@@ -91,7 +95,8 @@ class Application : public HostListener {
 class Soak : private AlarmListener {
  public:
   Soak(uint64_t seed, const SoakOptions& options)
-      : plan_(draw_soak_plan(seed, options.operations)),
+      : plan_(draw_soak_plan(seed, options.operations,
+                             options.controllers != 0 ? options.controllers : kControllersDrawn)),
         fabric_(plan_.topology, mix(seed)),
         faults_(fabric_) {
     result_.setting = plan_.describe();
@@ -150,6 +155,8 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
   config.timeout = plan_.timeout;
   config.retry_linear = plan_.retry_linear;
   config.retry_exponential = plan_.retry_exponential;
+  config.rnr_timer = plan_.rnr_timer;
+  config.reads_max = plan_.reads_max;
   Application* ends[2];
   CheckedFlow* flows[2];
   for (int side = 0; side < 2; ++side) {

@@ -14,11 +14,13 @@ namespace mrc::sim {
 // A connection that the network has not cut off must complete something within this time after the last fault
 // has healed, and again and again until its work is done.
 inline constexpr Picoseconds kRecoveryMax = 60 * kPerMillisecond;
-// And one that is cut off must end with an error within this time: all its retries.
-inline constexpr Picoseconds kGiveUpMax = 200 * kPerMillisecond;
+// And one that is cut off must end with an error within this time: all its retries, or all its questions what
+// the peer can do.
+inline constexpr Picoseconds kGiveUpMax = 3 * kPerSecond;
 
 struct SoakOptions {
   OperationSet operations = enabled_operations();
+  uint32_t controllers = 0;    // congestion algorithms drawn from; 0 = as usual
   std::FILE* trace = nullptr;  // every packet, and the faults
 };
 

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,9 +19,11 @@
 namespace mrc::sim {
 
 const char* const kSoakUsage =
-    "mrc_sim soak --seeds A..B [--jobs N] [--verbose] [--trace] [--once] [--operations NAME,...]\n"
+    "mrc_sim soak --seeds A..B [--jobs N] [--verbose] [--trace] [--once] [--operations NAME,...] "
+    "[--controllers N]\n"
     "    --trace   prints every packet: time, channel, fate, opcode, PSN, EV (one seed)\n"
     "    --once    runs every seed once; otherwise twice, and compares the hashes of the two traces\n"
+    "    --controllers N  draws from the first N of: none nscc receiver_aware\n"
     "    --operations  all, or some of: write write_imm send send_imm read compare_swap fetch_add\n";
 
 namespace {
@@ -47,6 +50,7 @@ struct Share {
   uint64_t events = 0;
 };
 constexpr uint64_t kFailuresMax = 20;  // per process; then it stops
+constexpr unsigned kHangSeconds = 120;
 
 bool parse(int count, char** words, Options* options) {
   for (int i = 0; i < count; ++i) {
@@ -66,6 +70,9 @@ bool parse(int count, char** words, Options* options) {
     } else if (word == "--jobs" && has_value) {
       options->jobs = static_cast<unsigned>(std::strtoul(words[++i], &end, 10));
       if (*end != 0 || options->jobs < 1 || options->jobs > 64) return false;
+    } else if (word == "--controllers" && has_value) {
+      options->soak.controllers = static_cast<uint32_t>(std::strtoul(words[++i], &end, 10));
+      if (*end != 0 || options->soak.controllers < 1 || options->soak.controllers > 3) return false;
     } else if (word == "--operations" && has_value) {
       if (!parse_operations(words[++i], &options->soak.operations)) return false;
     } else {
@@ -87,10 +94,26 @@ void print(uint64_t seed, const SoakResult& result) {
   std::fflush(stdout);
 }
 
+uint64_t running_seed = 0;
+
+// The engine does not come back from a call.
+void on_hang(int) {
+  char text[160];
+  const int length = std::snprintf(text, sizeof text,
+                                   "seed %" PRIu64
+                                   ": FAILED: hangs, no result within %u s\n  replay: mrc_sim soak "
+                                   "--seeds %" PRIu64 " --trace\n",
+                                   running_seed, kHangSeconds, running_seed);
+  _exit(write(STDOUT_FILENO, text, static_cast<size_t>(length)) > 0 ? 3 : 4);
+}
+
 // Every jobs-th seed, starting at `start`.
 Share run_share(const Options& options, uint64_t start) {
   Share share;
+  std::signal(SIGALRM, on_hang);
   for (uint64_t seed = start; seed <= options.last && share.failed < kFailuresMax; seed += options.jobs) {
+    running_seed = seed;
+    alarm(options.trace ? 0 : kHangSeconds);
     SoakResult result = run_soak_seed(seed, options.soak);
     if (result.ok && !options.once && run_soak_seed(seed, options.soak).trace != result.trace) {
       result.ok = false;
@@ -106,6 +129,7 @@ Share run_share(const Options& options, uint64_t start) {
     share.errors += result.errors;
     share.events += result.events;
   }
+  alarm(0);
   return share;
 }
 

@@ -4,12 +4,22 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "tests/sim/core/frame_headers.h"
+
 namespace mrc::sim {
 
 namespace {
 
 constexpr double kRates[] = {10, 25, 100, 400};
+constexpr const char* kAlgorithms[] = {"no congestion control", "nscc", "receiver-aware"};
 constexpr uint32_t kMtus[] = {256, 512, 1024, 2048, 4096};
+
+OperationSet strict_operations(OperationSet operations) {
+  OperationSet strict = 0;
+  for (size_t i = 0; i < kOperations.size(); ++i)
+    if (is_strict_mrc(kOperations[i].operation)) strict |= 1u << i;
+  return (operations & strict) != 0 ? operations & strict : strict;
+}
 
 TopologyConfig draw_topology(Random& random, uint32_t mtu) {
   TopologyConfig topology;
@@ -51,7 +61,8 @@ TopologyConfig draw_topology(Random& random, uint32_t mtu) {
   return topology;
 }
 
-HostConfig draw_host(Random& random) {
+// What the engines run with; congestion control fits the network.
+HostConfig draw_host(Random& random, const TopologyConfig& topology, uint32_t mtu, uint32_t controllers) {
   HostConfig host;
   host.v4 = random.chance(0.5);
   host.transmit_frames_max = static_cast<uint32_t>(random.between(1, 32));
@@ -60,6 +71,7 @@ HostConfig draw_host(Random& random) {
   host.engine.qpn_count = 32;
   TransportConfig& transport = host.engine.transport;
   transport.paths_per_plane = static_cast<uint32_t>(random.between(1, 16));
+  transport.backups_per_plane = random.chance(0.5) ? 0 : static_cast<uint32_t>(random.between(1, 8));
   transport.paths_min_active = random.chance(0.7) ? 0 : static_cast<uint32_t>(random.between(1, 4));
   transport.window_packets = 64u << random.below(5);
   transport.window_bytes = static_cast<uint32_t>(random.between(1, 256)) * 4096;
@@ -68,7 +80,17 @@ HostConfig draw_host(Random& random) {
   transport.reorder_window_min = random.between(2, 40) * kMicrosecond;
   transport.probe_interval = random.between(50, 1'000) * kMicrosecond;
   transport.probe_interval_max = random.between(1, 5) * kMillisecond;
+  transport.silence_min = random.between(10, 100) * kMicrosecond;
   transport.coarse_timestamps = random.chance(0.5);
+  transport.strict = random.chance(0.25);
+  if (random.chance(0.7)) {
+    transport.dscp_data = Dscp::kTrimmable;
+    transport.dscp_retransmission = Dscp::kTrimmableRetransmission;
+  }
+  transport.congestion = static_cast<CongestionAlgorithm>(random.below(controllers));
+  transport.link_rate_bps = static_cast<uint64_t>(topology.planes * topology.host_gigabits * 1e9);
+  transport.nscc = nscc_defaults(transport.link_rate_bps, to_nanoseconds(topology.base_rtt(mtu)), mtu,
+                                 topology.queue.trim_bytes != 0 && transport.dscp_data == Dscp::kTrimmable);
   return host;
 }
 
@@ -86,8 +108,12 @@ PlannedConnection draw_connection(Random& random, const SoakPlan& plan, Operatio
     flow.packets_max = random.chance(0.9) ? 64 : 256;
     flow.operations = operations;
     connection.send_entries[side] = static_cast<uint32_t>(random.between(1, 64));
-    // MRC 2: there is no "receiver not ready", so as many receives as immediates may be in flight.
-    connection.receive_entries[side] = plan.host.engine.transport.immediates_max;
+    // MRC 2: there is no "receiver not ready" in the strict protocol, so as many receives as immediates may
+    // be in flight.
+    const TransportConfig& transport = plan.host.engine.transport;
+    connection.receive_entries[side] = transport.strict || random.chance(0.5)
+                                           ? transport.immediates_max
+                                           : static_cast<uint32_t>(random.between(1, 8));
     connection.first_psn[side] =
         random.chance(0.5) ? Psn(0xFFFFF0) : Psn(static_cast<uint32_t>(random.next()));
   }
@@ -96,7 +122,7 @@ PlannedConnection draw_connection(Random& random, const SoakPlan& plan, Operatio
 
 }  // namespace
 
-SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations) {
+SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t controllers) {
   Random random(mix(seed + 1));
   SoakPlan plan;
   plan.seed = seed;
@@ -104,7 +130,10 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations) {
   do {
     plan.topology = draw_topology(random, plan.mtu);
   } while (plan.topology.host_count() < 2);
-  plan.host = draw_host(random);
+  plan.host = draw_host(random, plan.topology, plan.mtu, controllers);
+  if (plan.host.engine.transport.strict) operations = strict_operations(operations);
+  plan.rnr_timer = static_cast<uint8_t>(random.between(1, 8));
+  plan.reads_max = static_cast<uint8_t>(random.between(1, 32));
   plan.retry_exponential = random.chance(0.5) ? 0 : static_cast<uint8_t>(random.between(1, 3));
   const uint64_t connections = random.between(1, 8);
   for (uint64_t i = 0; i < connections; ++i)
@@ -118,7 +147,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations) {
 
 std::string SoakPlan::describe() const {
   const TransportConfig& transport = host.engine.transport;
-  char text[400];
+  char text[500];
   std::snprintf(
       text, sizeof text,
       "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "

@@ -173,6 +173,7 @@ void CheckedFlow::post_sends() {
     request->operation = message.info->operation;
     request->flags = static_cast<uint8_t>(message.signaled ? kSignaled : 0);
     if (random_.chance(0.2)) request->flags |= kSolicited;
+    if (random_.chance(0.05)) request->flags |= kFence;
     request->remote_address = kTargetAddress + message.target_at;
     request->remote_key = target_key_;
     request->immediate = next_;
@@ -217,9 +218,10 @@ void CheckedFlow::fill_segments(SendRequest* request, const Message& message) {
 
 bool CheckedFlow::fail(const std::string& what, uint64_t number) {
   if (failure_.empty())
-    failure_ = what + " (message " + std::to_string(number) + ", h" + std::to_string(from_->number()) +
-               " > h" + std::to_string(to_->number()) + " qpn " + std::to_string(receiver_->qpn().value()) +
-               ")";
+    failure_ = what + " (message " + std::to_string(number) + ", " +
+               (number < messages_.size() ? messages_[number].info->name : "none") + ", h" +
+               std::to_string(from_->number()) + " > h" + std::to_string(to_->number()) + " qpn " +
+               std::to_string(receiver_->qpn().value()) + ")";
   return false;
 }
 
@@ -249,7 +251,10 @@ bool CheckedFlow::on_sent(const Completion& completion) {
                   completion.work_id);
     const bool first = !failed_;
     failed_ = true;
-    if (first && completion.status != CompletionStatus::kRetryExceeded &&
+    // A peer that never said what it can do is taken for one that cannot.
+    const bool refused = completion.status == CompletionStatus::kLocalQpOperationError &&
+                         !is_strict_mrc(messages_[completion.work_id].info->operation);
+    if (first && !refused && completion.status != CompletionStatus::kRetryExceeded &&
         completion.status != CompletionStatus::kFlushed)
       return fail("connection ended with status " + std::to_string(static_cast<int>(completion.status)),
                   completion.work_id);
@@ -277,10 +282,10 @@ bool CheckedFlow::on_received(const Completion& completion) {
   if (completion.status != CompletionStatus::kSuccess) {
     if (may_fail_ && completion.status == CompletionStatus::kFlushed) return true;
     return fail("receive completion with status " + std::to_string(static_cast<int>(completion.status)),
-                completion.work_id);
+                told_ < receives_ ? receiving_[told_] : messages_.size());
   }
-  if (completion.work_id != told_) return fail("receive requests used out of order", completion.work_id);
-  if (told_ >= receives_) return fail("more receives than were sent", completion.work_id);
+  if (completion.work_id != told_) return fail("receive requests used out of order", messages_.size());
+  if (told_ >= receives_) return fail("more receives than were sent", messages_.size());
   const uint32_t index = receiving_[told_++];
   const Message& message = messages_[index];
   if (completion.kind != message.info->received) return fail("receive completion of a wrong kind", index);

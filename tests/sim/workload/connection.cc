@@ -45,6 +45,8 @@ QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {
     receive.destination_qpn = pairs.end[1 - side]->qpn();
     receive.mtu = config.mtu;
     receive.receive_psn = config.end[1 - side].first_psn;
+    receive.rnr_timer = config.rnr_timer;
+    receive.answers_max = config.reads_max;
     must(engine.modify(qp, receive, 0));
     QueuePairAttributes send;
     send.state = QueuePairState::kReadyToSend;
@@ -52,6 +54,8 @@ QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {
     send.timeout = config.timeout;
     send.retry_linear = config.retry_linear;
     send.retry_exponential = config.retry_exponential;
+    send.rnr_retry = config.rnr_retry;
+    send.reads_max = config.reads_max;
     must(engine.modify(qp, send, 0));
     hosts[side]->wake();
   }

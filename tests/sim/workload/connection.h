@@ -25,6 +25,9 @@ struct ConnectionConfig {
   Nanoseconds timeout = 16 * kMillisecond;
   uint8_t retry_linear = 7;
   uint8_t retry_exponential = 0;
+  uint8_t rnr_retry = 7;  // for ever
+  uint8_t rnr_timer = 1;  // 10 us
+  uint8_t reads_max = 16;
   EndConfig end[2];
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The operations a workload may draw, and what a checker must know of each. One is switched on by one word
-// here when the engine has it, or for one run by `--operations`.
+// The operations a workload may draw, and what a checker must know of each. One is switched on or off by one
+// word here, or for one run by `--operations`.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ inline constexpr std::array<OperationInfo, 7> kOperations = {{
     {Operation::kWrite, "write", true, false, false, false, false, CompletionKind::kRdmaWrite, {}},
     {Operation::kWriteImm, "write_imm", true, true, true, false, false, CompletionKind::kRdmaWrite,
      CompletionKind::kReceiveRdmaImmediate},
-    {Operation::kSend, "send", false, true, false, false, false, CompletionKind::kSend,
+    {Operation::kSend, "send", true, true, false, false, false, CompletionKind::kSend,
      CompletionKind::kReceive},
-    {Operation::kSendImm, "send_imm", false, true, true, false, false, CompletionKind::kSend,
+    {Operation::kSendImm, "send_imm", true, true, true, false, false, CompletionKind::kSend,
      CompletionKind::kReceive},
-    {Operation::kRead, "read", false, false, false, true, false, CompletionKind::kRdmaRead, {}},
+    {Operation::kRead, "read", true, false, false, true, false, CompletionKind::kRdmaRead, {}},
     {Operation::kCompareSwap,
      "compare_swap",
      false,
@@ -42,7 +42,7 @@ inline constexpr std::array<OperationInfo, 7> kOperations = {{
      true,
      CompletionKind::kCompareSwap,
      {}},
-    {Operation::kFetchAdd, "fetch_add", false, false, false, true, true, CompletionKind::kFetchAdd, {}},
+    {Operation::kFetchAdd, "fetch_add", true, false, false, true, true, CompletionKind::kFetchAdd, {}},
 }};
 
 // A set of operations, one bit per row of the table.
