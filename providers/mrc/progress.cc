@@ -32,7 +32,10 @@ constexpr Nanoseconds kNapMin = 5 * kMicrosecond;
 // The background thread polls on for so long after the last frame before it naps.
 constexpr Nanoseconds kKeepPolling = 100 * kMicrosecond;
 // Polls in vain by one application thread before it offers its CPU.
-constexpr Nanoseconds kPatience = kMicrosecond;
+constexpr Nanoseconds kPatienceMin = 200;
+constexpr Nanoseconds kPatienceMax = 20 * kMicrosecond;
+// A yield that came back so soon found nobody else on this CPU.
+constexpr Nanoseconds kShortYield = kMicrosecond;
 // A yield that took so long went to somebody who does not poll but computes. To yield again and again to such
 // a one would give the CPU away altogether.
 constexpr Nanoseconds kLongYield = 500 * kMicrosecond;
@@ -48,6 +51,7 @@ constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
 constexpr unsigned kTurnsMax = 4;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
 
+thread_local Nanoseconds t_patience = kPatienceMin;
 thread_local Nanoseconds t_vain_since = 0;       // when this thread began to poll in vain; 0 = it does not
 thread_local Nanoseconds t_no_yield_before = 0;  // its last yield took too long
 
@@ -180,8 +184,10 @@ void Progress::found_nothing(Nanoseconds now_if_known) {
   // slice.
   const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
   if (t_vain_since == 0) t_vain_since = now;
-  if (now < t_vain_since + kPatience || now < t_no_yield_before) return;
+  if (now < t_vain_since + t_patience || now < t_no_yield_before) return;
   const Nanoseconds lost = yield_for(now, &t_vain_since);
+  // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
+  t_patience = lost < kShortYield ? std::min(2 * t_patience, kPatienceMax) : kPatienceMin;
   if (lost > kLongYield) t_no_yield_before = t_vain_since + std::min(lost, kYieldPauseMax);
 }
 
