@@ -153,7 +153,7 @@ uint64_t take_acks(Node& node, uint64_t acknowledged) {
 }
 
 int send_stream(uint32_t slot, double seconds, size_t region_bytes) {
-  Node node(true);
+  Node node(false);
   if (!node.connect(slot)) return 1;
   Region region(region_bytes);
   uint64_t sent = 0, acknowledged = 0, at_start = 0;
@@ -180,7 +180,7 @@ int send_stream(uint32_t slot, double seconds, size_t region_bytes) {
 }
 
 int receive_stream(size_t region_bytes) {
-  Node node(true);
+  Node node(false);
   std::printf("%u\n", node.slot());
   std::fflush(stdout);
   Region region(region_bytes);
@@ -284,13 +284,13 @@ double run_pair(const BareRun& run, const std::vector<std::string>& passive,
     all.insert(all.end(), role.begin() + 1, role.end());
     return all;
   };
-  Process other(words(passive, ""), run.cpu, seconds_max);
+  Process other(words(passive, ""), run.passive_cpu, seconds_max);
   std::string line;
   if (!other.read_line(&line) || std::atoi(line.c_str()) <= 0) {
     std::fprintf(stderr, "mrc_bench: the passive end did not start: %s\n", line.c_str());
     return 0;
   }
-  Process self(words(active, line), run.cpu, seconds_max);
+  Process self(words(active, line), run.active_cpu, seconds_max);
   const std::string output = self.read_all();
   if (self.wait() == 0) {
     other.wait();
@@ -309,7 +309,7 @@ double bare_gigabits(const BareRun& run) {
 
 double bare_half_round_trip_us(const BareRun& run) {
   // Two spinning processes on one CPU would wait for the end of each other's time slice.
-  const std::string yields = run.cpu >= 0 || std::thread::hardware_concurrency() < 2 ? "1" : "0";
+  const std::string yields = run.passive_cpu == run.active_cpu ? "1" : "0";
   return run_pair(run, {"pong", yields}, {"ping", std::to_string(run.seconds), yields});
 }
 

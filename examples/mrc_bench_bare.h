@@ -12,7 +12,8 @@ struct BareRun {
   std::string program;      // this program; it starts itself again, once for each end
   double seconds = 1;       // of measuring
   size_t region_bytes = 0;  // bandwidth: what is copied from and to
-  int cpu = -1;             // >= 0: both processes pinned there
+  int passive_cpu = -1;     // >= 0: pinned there
+  int active_cpu = -1;
 };
 
 // 0: it did not work; the reason has been printed.
