@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/eal.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -16,6 +17,8 @@
 #include <cstring>
 #include <mutex>
 #include <vector>
+
+#include "dpdk_io/import_redirect.h"
 
 namespace mrc {
 
@@ -70,6 +73,24 @@ std::string allowed_cpus() {
   return text.empty() ? "0" : text;
 }
 
+// The plug-ins of DPDK that we use. Left alone, EAL loads all of its hundred drivers into the process, and
+// some change it while being loaded: the mlx5 driver turns on libibverbs' fork support and sets environment
+// variables.
+// DPDK cannot make a pool without the ring, even if it is not used.
+constexpr const char* kDrivers[] = {"librte_bus_vdev.so", "librte_mempool_ring.so", "librte_net_memif.so"};
+
+void* open_wanted_driver(const char* file, int flags) {
+  if (file == nullptr || (flags & RTLD_NOLOAD) != 0) return dlopen(file, flags);
+  for (const char* driver : kDrivers)
+    if (std::strstr(file, driver) != nullptr) return dlopen(file, flags);
+  return dlopen(nullptr, RTLD_NOW);  // EAL only asks whether it has got something
+}
+
+void redirect_driver_loading(void* replacement) {
+  const void* eal = find_loaded_library("librte_eal.so");
+  if (eal != nullptr) redirect_import(eal, "dlopen", replacement);
+}
+
 struct Start {
   uint32_t megabytes;
   std::string error;
@@ -104,7 +125,9 @@ void* start_in_helper(void* argument) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   if (!debugging()) silence_logs();
+  redirect_driver_loading(reinterpret_cast<void*>(open_wanted_driver));
   const int result = rte_eal_init(static_cast<int>(words.size()), arguments.data());
+  redirect_driver_loading(reinterpret_cast<void*>(dlopen));
   // EALREADY: the application itself runs DPDK, and we are its guests.
   if (result < 0 && rte_errno != EALREADY) start->error = describe_failure(rte_errno);
   keep_log_text = false;

@@ -22,6 +22,7 @@
 #include <string>
 
 #include "dpdk_io/eal.h"
+#include "dpdk_io/import_redirect.h"
 #include "dpdk_io/process_slot.h"
 #include "dpdk_io/run_directory.h"
 #include "libmrc/wire/frame.h"
@@ -312,8 +313,16 @@ int send_and_leave(uint32_t slot, uint32_t count) {
 
 void some_handler(int) {}
 
-// EAL must leave the affinity, the signal mask and the signal handlers of whoever starts it alone.
+std::vector<std::string> environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.push_back(*variable);
+  return variables;
+}
+
+// EAL must leave the affinity, the signals and the environment of whoever starts it alone, and load no
+// drivers that are not asked for.
 int check_start() {
+  const std::vector<std::string> variables = environment();
   cpu_set_t before, after;
   CPU_ZERO(&before);
   sched_getaffinity(0, sizeof before, &before);
@@ -339,6 +348,9 @@ int check_start() {
     sigaction(number, nullptr, &handler);
     if (handler.sa_handler != handlers[number].sa_handler) return 4;
   }
+  if (environment() != variables) return 5;
+  if (find_loaded_library("librte_net_memif.so") == nullptr) return 6;
+  if (find_loaded_library("mlx5") != nullptr || find_loaded_library("librte_net_ring") != nullptr) return 7;
   return 0;
 }
 
