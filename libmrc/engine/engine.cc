@@ -135,12 +135,13 @@ void Engine::unlink(QueuePair& qp) {
 }
 
 void Engine::after_work(QueuePair& qp, Nanoseconds now) {
+  // One at a time, in turn: whoever sends a packet into a window that closes again goes to the end of the
+  // line.
   if (Peer* peer = qp.peer(); peer != nullptr && !peer->waiting.empty() && peer->controller.may_send(now)) {
-    for (QueuePair* other : peer->waiting) {
-      other->waiting_ = false;
-      schedule(*other);
-    }
-    peer->waiting.clear();
+    QueuePair* next = peer->waiting.front();
+    peer->waiting.pop_front();
+    next->waiting_ = false;
+    schedule(*next);
   }
   const Nanoseconds deadline = qp.next_deadline();
   if (deadline != kNever) timers_.set(slot_of(qp), deadline);

@@ -9,7 +9,7 @@ bool Negotiation::on_timer(Context& cx) {
     stop();
     return false;
   }
-  next_at_ = cx.now + std::min(kFirstWait << std::min(attempts_, 8u), kWaitMax);
+  next_at_ = cx.now + std::min(kFirstWait << std::min(attempts_ / 4, 8u), kWaitMax);
   ++attempts_;
   const PathId path = cx.paths.select(cx.connection.resolved);
   if (path == kNoPath) return true;

@@ -29,9 +29,10 @@ class Negotiation {
   bool on_timer(Context& cx);
 
  private:
-  static constexpr uint32_t kAttemptsMax = 16;
+  // Four attempts a millisecond apart, four at two, and so on; about two seconds in all.
+  static constexpr uint32_t kAttemptsMax = 60;
   static constexpr Nanoseconds kFirstWait = kMillisecond;
-  static constexpr Nanoseconds kWaitMax = 250 * kMillisecond;
+  static constexpr Nanoseconds kWaitMax = 50 * kMillisecond;
 
   Nanoseconds next_at_ = kNever;
   uint32_t attempts_ = 0;

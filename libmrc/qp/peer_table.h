@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -22,8 +23,8 @@ struct Peer {
   CongestionController controller;
   bool ports_told = true;  // it knows which of our ports are usable
   uint32_t ports_attempts = 0;
-  uint64_t ports_round = 0;         // when it was last told
-  std::vector<QueuePair*> waiting;  // queue pairs that found the window closed
+  uint64_t ports_round = 0;        // when it was last told
+  std::deque<QueuePair*> waiting;  // queue pairs that found the window closed, first come first
 };
 
 class PeerTable {

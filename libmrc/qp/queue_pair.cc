@@ -144,7 +144,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
   responder_.reset(services.config, first, connection_.answers_max,
                    config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0);
   responses_.reset(kReadsMax);
-  make_paths(services, now);
+  make_paths(services);
   connection_.resolved = 0;
   for (size_t plane = 0; plane < services.transmitter.plane_count(); ++plane) {
     NetworkHeader& network = connection_.network[plane];
@@ -158,7 +158,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
   resolve_next_hops(services);
 }
 
-void QueuePair::make_paths(Services& services, Nanoseconds now) {
+void QueuePair::make_paths(Services& services) {
   const TransportConfig& transport = services.config;
   PathSetConfig config;
   config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
@@ -167,6 +167,7 @@ void QueuePair::make_paths(Services& services, Nanoseconds now) {
   config.min_active = transport.paths_min_active != 0
                           ? transport.paths_min_active
                           : std::max(1u, config.planes * config.paths_per_plane / 4);
+  config.min_active = std::min(config.min_active, config.planes * config.paths_per_plane);
   config.probe_interval = transport.probe_interval;
   config.probe_interval_max = transport.probe_interval_max;
   std::vector<EvEntry> entries;
@@ -175,7 +176,6 @@ void QueuePair::make_paths(Services& services, Nanoseconds now) {
   entries.empty() ? paths_.reset(config, seed_) : paths_.reset(config, entries, seed_);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
-  (void)now;
 }
 
 void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
@@ -314,6 +314,11 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
       break;
     default:
       if (is_mrc(opcode) && (is_write(opcode) || (is_request(opcode) && !services.config.strict))) {
+        if (!is_write(opcode) && connection_.extension == PeerExtension::kUnknown) {
+          // Who sends it speaks it.
+          connection_.extension = PeerExtension::kSupported;
+          negotiation_.stop();
+        }
         responder_.on_request(cx, packet, plane, requester_);
       } else {
         ++services.counters.drops_unsupported;

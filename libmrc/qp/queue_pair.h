@@ -123,7 +123,7 @@ class QueuePair {
   void connect(Psn first, Services& services, Nanoseconds now);
   void resolve_next_hops(Services& services);
   void build_templates(Plane plane, const TransportConfig& config);
-  void make_paths(Services& services, Nanoseconds now);
+  void make_paths(Services& services);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
   void flush_receives(Services& services, CompletionStatus first);

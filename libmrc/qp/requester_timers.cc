@@ -39,8 +39,10 @@ void Requester::on_timer(Context& cx) {
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;
   const Nanoseconds timeout = retry_.timeout();
   if (busy() && timeout != 0 && cx.now >= timer_base_ + timeout) {
-    // MRC 3.3 (e): the backstop.
-    if (!retry_.charge()) {
+    // MRC 3.3 (e): the backstop. A connection that has nothing on the wire because its window is closed has
+    // not been let down by the network.
+    const bool waiting = sent_.in_flight() == 0 && sent_.lost() > 0;
+    if (!waiting && !retry_.charge()) {
       ++cx.services.counters.retry_exceeded;
       failure_ = CompletionStatus::kRetryExceeded;
       return;
@@ -55,7 +57,7 @@ void Requester::on_timer(Context& cx) {
     quiet_since_ = cx.now;
     if (sent_.outstanding() == 0) {
       nudge(cx);
-    } else if (sent_.in_flight() > 0) {
+    } else if (sent_.in_flight() > 0 || sent_.lost() == 0) {  // or only the cumulative PSN was not heard of
       const PathId path = cx.paths.select(cx.connection.resolved);
       if (path != kNoPath) send_probe(cx, path);
     }
