@@ -136,7 +136,7 @@ void Soak::build() {
   const TransportConfig& transport = plan_.host.engine.transport;
   const uint32_t paths = plan_.topology.planes * transport.paths_per_plane;
   const uint32_t floor =
-      transport.paths_min_active != 0 ? transport.paths_min_active : std::max(1u, paths / 4);
+      transport.paths_min_active != 0 ? std::min(transport.paths_min_active, paths) : std::max(1u, paths / 4);
   for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
     HostConfig config = plan_.host;
     config.engine.seed = random.next();
