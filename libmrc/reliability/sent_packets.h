@@ -25,9 +25,12 @@ struct SentPacket {
   uint8_t transmissions = 0;
 };
 
-// MRC 1.8, SPEC 8.3.1: the size congestion control counts: UDP length + 40, of a packet with this much payload. The
-// few bytes that an immediate or pad adds are left out; what matters is that the same goes in and out.
-constexpr uint64_t nominal_size(uint32_t payload_bytes) { return payload_bytes + 88; }
+// MRC 1.8, SPEC 8.3.1: the size congestion control counts: UDP length + 40, of a packet with this much
+// payload. The few bytes that an immediate or pad adds are left out; what matters is that the same goes in
+// and out.
+constexpr uint64_t nominal_size(uint32_t payload_bytes) {
+  return payload_bytes + 88;
+}
 
 class SentPackets {
  public:
