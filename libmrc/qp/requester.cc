@@ -208,9 +208,9 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   bool signaled = false;
   if (!message.is_response)
     signaled = cx.signal_all || (cx.send_queue.at(message.index).flags & kSignaled) != 0;
-  const bool window_closes =
-      sent_.outstanding() + 1 == config_->window_packets ||
-      (control_->cwnd() < 2 * config_->sack_threshold_bytes && control_->closes_with(nominal_size(bytes)));
+  const bool window_closes = sent_.outstanding() + 1 == config_->window_packets ||
+                             (control_->cwnd() < uint64_t{2} * config_->sack_threshold_bytes &&
+                              control_->closes_with(nominal_size(bytes)));
   const bool ack_request = window_closes || (last && (signaled || !can_follow(cx)));
   if (!busy()) timer_base_ = quiet_since_ = cx.now;
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
