@@ -174,6 +174,7 @@ void ReceiverAware::squeeze() {
 
 void ReceiverShare::reset(const Config& config) {
   config_ = config;
+  config_.link_rate_bps = std::max<uint64_t>(config.link_rate_bps, 1);
   senders_.assign(config.senders_max, Sender{});
   oldest_ = newest_ = kNone;
   active_ = 0;
@@ -197,6 +198,7 @@ void ReceiverShare::expire(Nanoseconds now) {
 }
 
 void ReceiverShare::on_data(uint32_t index, Nanoseconds now) {
+  if (index >= senders_.size()) return;
   Sender& sender = senders_[index];
   if (sender.active) {
     sender.last_data = now;
@@ -215,7 +217,7 @@ void ReceiverShare::on_data(uint32_t index, Nanoseconds now) {
 }
 
 void ReceiverShare::on_done(uint32_t index) {
-  if (!senders_[index].active) return;
+  if (index >= senders_.size() || !senders_[index].active) return;
   senders_[index].active = false;
   unlink(index);
   --active_;
@@ -229,6 +231,7 @@ uint32_t ReceiverShare::active(Nanoseconds now) {
 ReceiverShare::Advice ReceiverShare::advise(uint32_t index, Language language, Nanoseconds now) {
   const uint32_t degree = std::max(1u, active(now));
   if (language == Language::kDegree) return {encode_incast_degree(degree), false};
+  if (index >= senders_.size()) return {};
   Sender& sender = senders_[index];
   if (now < sender.penalty_until) return {sender.penalty, false};
   if (degree <= sender.told) {

@@ -87,7 +87,7 @@ class ReceiverShare {
     Nanoseconds base_rtt = 0;
     Nanoseconds target_delay = 0;
     uint32_t packet_bytes = 4096;  // of a full packet
-    uint32_t senders_max = 0;      // slots; a sender is one peer (or one QP)
+    uint32_t senders_max = 0;      // a sender is whatever has one controller: a peer. More are not counted.
   };
   struct Advice {
     uint8_t penalty = 0;

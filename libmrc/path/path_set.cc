@@ -15,7 +15,7 @@ constexpr uint8_t kReluctantTurns = 16;
 
 // 16 * log2(x), linear between the powers of two; integers, so that every machine agrees.
 uint32_t log2_16(uint32_t x) {
-  const auto high = static_cast<uint32_t>(std::bit_width(x)) - 1;
+  const auto high = static_cast<uint32_t>(std::bit_width(x | 1)) - 1;
   const uint32_t fraction = high >= 4 ? x >> (high - 4) & 15 : x << (4 - high) & 15;
   return 16 * high + fraction;
 }

@@ -152,6 +152,15 @@ TEST(ReceiverShare, CountsWhoSends) {
   EXPECT_EQ(share.advise(0, Language::kDegree, 200).penalty, encode_incast_degree(4));
 }
 
+TEST(ReceiverShare, MoreSendersThanSlotsAreNotCounted) {
+  ReceiverShare share = make_share(2);
+  for (uint32_t i = 0; i < 5; ++i) share.on_data(i, 0);
+  EXPECT_EQ(share.active(0), 2u);
+  share.on_done(4);
+  EXPECT_EQ(share.advise(4, Language::kPenalty, 0).penalty, 0);
+  EXPECT_EQ(share.advise(4, Language::kDegree, 0).penalty, encode_incast_degree(2));
+}
+
 TEST(ReceiverShare, ForgetsTheSilent) {
   ReceiverShare share = make_share();
   for (uint32_t i = 0; i < 5; ++i) share.on_data(i, 0);
