@@ -9,7 +9,7 @@ namespace mrc {
 
 namespace {
 constexpr uint32_t kReorderScaleMax = 64;
-constexpr Nanoseconds kReorderScaleDecay = 10 * kMillisecond;
+constexpr Nanoseconds kReorderScaleDecay = 200 * kMillisecond;
 constexpr uint8_t kRnrForEver = 7;
 
 CompletionKind completion_kind(Operation operation) {

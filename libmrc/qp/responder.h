@@ -3,6 +3,7 @@
 // SENDs, READs, atomics), and answers: SACKs for what arrived, transport acknowledgements for what is done.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -34,8 +35,8 @@ class Responder {
   // Whether an answer waits to be sent, and sending it. Answers that only an AckReq asked for are not urgent:
   // they may wait for one burst, so that they ride behind the data the application sends in return (`behind`:
   // its path).
-  bool control_due() const { return sack_due_ || ack_due_; }
-  bool control_urgent() const { return sack_urgent_; }
+  bool control_due() const { return sack_due_ || ack_due_ || probe_count_ > 0; }
+  bool control_urgent() const { return sack_urgent_ || probe_count_ > 0; }
   void send_control_packets(Context& cx, PathId behind);
 
   // Set once a request broke a rule and its turn came: the queue pair must enter the error state.
@@ -70,6 +71,10 @@ class Responder {
     PathMark mark = PathMark::kNone;
     uint16_t timestamp = 0;
   };
+  struct ProbeAnswer {
+    Trigger trigger;
+    uint16_t id = 0;
+  };
   // What became of a new packet: nothing is recorded of one that is refused for now.
   enum class Placed : uint8_t { kRecorded, kRefused };
 
@@ -89,6 +94,7 @@ class Responder {
   void carry_out_atomic(Context& cx, const Ordered& ordered);
 
   void send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe);
+  void answer_probes(Context& cx);
   void send_acknowledge(Context& cx, PathId path);
   void send_not_ready(Context& cx, const Packet& packet, Plane plane);
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
@@ -104,6 +110,8 @@ class Responder {
   bool sack_urgent_ = false;
   bool ack_due_ = false;
   Trigger trigger_;
+  std::array<ProbeAnswer, 16> probes_{};  // to be answered at the end of the burst
+  uint32_t probe_count_ = 0;
   Nanoseconds last_window_nack_ = 0;
 
   ReceiveSlots slots_;

@@ -6,16 +6,31 @@
 
 namespace mrc {
 
+// Answered when the burst has been read from all planes: what stands behind the probe in the other ports'
+// queues has arrived as well, and must not be reported missing.
 void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
   ++cx.services.counters.probes_received;
+  if (probe_count_ == probes_.size()) return;  // the requester asks again
   Trigger trigger = trigger_of(packet, plane);
   trigger.timestamp = packet.peth.time.timestamp;
-  trigger_.plane = plane;
-  send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, plane)), trigger, packet.peth.probe_id);
-  ack_due_ = anything_received_;  // a requester that only misses the ACK asks like this, too
+  probes_[probe_count_++] = {trigger, packet.peth.probe_id};
+}
+
+void Responder::answer_probes(Context& cx) {
+  for (uint32_t i = 0; i < probe_count_; ++i) {
+    const Trigger& trigger = probes_[i].trigger;
+    send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, trigger.plane)), trigger, probes_[i].id);
+  }
+  // A requester that only misses the ACK asks like this, too.
+  if (probe_count_ > 0 && anything_received_) {
+    ack_due_ = true;
+    trigger_.plane = probes_[probe_count_ - 1].trigger.plane;
+  }
+  probe_count_ = 0;
 }
 
 void Responder::send_control_packets(Context& cx, PathId behind) {
+  answer_probes(cx);
   const PathId path =
       behind != kNoPath ? behind : cx.paths.control_path(usable_plane(cx.connection, trigger_.plane));
   // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when
