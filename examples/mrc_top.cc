@@ -35,6 +35,8 @@ constexpr char kUsage[] =
     "  --interval MS  default 1000, with --lines 100\n"
     "  --seconds S    ends then; with --pid it is an error (status 1) if P still runs\n";
 
+constexpr uint64_t kStaleNs = 1'000'000'000;
+
 enum class Mode { kTable, kOnce, kLines, kJson };
 
 struct Options {
@@ -106,7 +108,7 @@ void print_line(double time_s, const std::vector<Change>& changes, const std::st
   uint64_t retransmits = 0;
   for (const Change& change : changes) {
     retransmits += change.retransmits;
-    if (change.sent == 0 && changes.size() > 1) continue;
+    if (change.now.payload_bytes_sent == 0 && changes.size() > 1) continue;
     out += change.gbps(change.sent);
     active += change.now.paths_active;
     all += change.now.paths_all;
@@ -217,13 +219,21 @@ class Top {
   // The processes that were there before too.
   std::vector<Change> read() {
     std::vector<Change> changes;
-    std::map<uint32_t, ProcessStats> now;
+    std::map<uint32_t, Change> now;
     for (const ProcessStats& process : pages_.read()) {
       if (options_.pid != 0 && process.pid != options_.pid) continue;
-      now[process.slot] = process;
+      Change& change = now[process.slot];
+      change.now = process;
       const auto before = last_.find(process.slot);
-      if (before != last_.end() && before->second.pid == process.pid)
-        changes.push_back(process - before->second);
+      if (before == last_.end() || before->second.now.pid != process.pid) continue;
+      // The writer may be late on a busy machine: what it said last holds for a while.
+      if (process.updated_ns == before->second.now.updated_ns && now_ns() - process.updated_ns < kStaleNs) {
+        change = before->second;
+        change.retransmits = change.drops = 0;
+      } else {
+        change = process - before->second.now;
+      }
+      changes.push_back(change);
     }
     last_ = std::move(now);
     return changes;
@@ -252,7 +262,7 @@ class Top {
   Options options_;
   mrc::StatsPages pages_;
   FaultWatch faults_;
-  std::map<uint32_t, ProcessStats> last_;
+  std::map<uint32_t, Change> last_;
 };
 
 bool parse(int argc, char** argv, Options* options) {

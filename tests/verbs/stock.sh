@@ -48,7 +48,7 @@ if [[ $as == as-nobody ]]; then
 fi
 
 # Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
-as_user=(timeout -k 1 60 "${prefix[@]}" "$bin/mrcrun")
+as_user=(timeout -k 1 100 "${prefix[@]}" "$bin/mrcrun")
 
 # pair TOOL ARGUMENTS...: server and client; both must end with status 0 and without a word of an error.
 pair() {
@@ -130,7 +130,7 @@ case $name in
     rows 23 4  # 2 bytes to 8 MiB
     ;;
   write_bw_qps)
-    pair ib_write_bw -s 65536 -n 1000 -q 8
+    pair ib_write_bw -s 65536 -n 500 -q 8
     rows 1 4
     ;;
   write_bw_both)
