@@ -10,12 +10,20 @@
 
 namespace mrc {
 
+// The engine's defaults, but for what differs when processes of one host are the network: they are scheduled
+// in milliseconds, and the queues of the planes are read one after the other.
+inline TransportConfig host_transport() {
+  TransportConfig transport;
+  transport.reorder_window_min = 400 * kMicrosecond;
+  return transport;
+}
+
 struct DeviceConfig {
   std::string name = "mrc0";
   uint32_t planes = 4;    // 1..kPlanesMax
   uint32_t mtu = 4096;    // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
   uint32_t mbufs = 4096;  // packet buffers of the process
-  TransportConfig transport;
+  TransportConfig transport = host_transport();
 };
 
 // Reads the settings, environment included. False: `error` says which file, line and key, and what is wanted.
