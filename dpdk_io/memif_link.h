@@ -31,7 +31,7 @@ class MemifLink {
     std::string run_directory;
     uint32_t own_slot;
     uint32_t peer_slot;
-    uint16_t queues;
+    Plane queues;
     rte_mempool* pool;
   };
 
@@ -41,7 +41,7 @@ class MemifLink {
   MemifLink& operator=(const MemifLink&) = delete;
 
   uint32_t peer_slot() const { return config_.peer_slot; }
-  uint16_t queues() const { return config_.queues; }
+  Plane queues() const { return config_.queues; }
   bool is_server() const { return config_.own_slot < config_.peer_slot; }
   const std::string& socket_path() const { return socket_path_; }
 

@@ -158,7 +158,7 @@ void MemifMesh::make_link(uint32_t slot, Nanoseconds now) {
     state_.hold_until[slot].store(0, std::memory_order_relaxed);  // nobody there
     return;
   }
-  const auto queues = static_cast<uint16_t>(std::min<size_t>(plane_count(), peer.info.planes));
+  const auto queues = static_cast<Plane>(std::min<size_t>(plane_count(), peer.info.planes));
   peer.link =
       std::make_unique<MemifLink>(MemifLink::Config{run_directory_, this->slot(), slot, queues, state_.pool});
   std::string error;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "dpdk_io/eal.h"
 #include "dpdk_io/packet_pool.h"
@@ -228,7 +227,7 @@ void MemifPort::send_link(MemifLink& link, rte_mbuf** frames, size_t count) {
   if (pending.count == 0) sent = link.transmit(queue_of(link), frames, static_cast<uint16_t>(count));
   counters_.frames_sent += sent;
   const size_t kept = std::min(count - sent, PendingFrames::kMax - pending.count);
-  std::memcpy(pending.frames.data() + pending.count, frames + sent, kept * sizeof *frames);
+  std::copy_n(frames + sent, kept, pending.frames.begin() + pending.count);
   pending.count += static_cast<uint32_t>(kept);
   const size_t dropped = count - sent - kept;
   counters_.dropped_ring_full += dropped;
@@ -242,7 +241,7 @@ void MemifPort::push_pending(MemifLink& link) {
   if (sent == 0) return;
   counters_.frames_sent += sent;
   pending.count -= sent;
-  std::memmove(pending.frames.data(), pending.frames.data() + sent, pending.count * sizeof(rte_mbuf*));
+  std::copy_n(pending.frames.begin() + sent, pending.count, pending.frames.begin());
 }
 
 void MemifPort::send_loop(rte_mbuf** frames, size_t count) {
