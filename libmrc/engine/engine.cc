@@ -53,7 +53,9 @@ QueuePair* Engine::create(const QueuePairConfig& config) {
     if (queue_pairs_[slot] != nullptr) continue;
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
     const Qpn qpn{config_.first_qpn.value() + slot};
-    queue_pairs_[slot] = std::make_unique<QueuePair>(config, qpn, random_ >> 16);
+    QueuePairConfig complete = config;
+    if (!complete.transport) complete.transport = config_.transport.default_transport();
+    queue_pairs_[slot] = std::make_unique<QueuePair>(complete, qpn, random_ >> 16);
     live_.push_back(queue_pairs_[slot].get());
     return queue_pairs_[slot].get();
   }

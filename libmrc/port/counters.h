@@ -44,6 +44,7 @@ struct Counters {
   uint64_t retransmits_port_down = 0;  // under way when the local port lost its link
   uint64_t retransmits_ack_lost = 0;   // everything arrived, but the transport ACK did not
   uint64_t retransmits_not_ready = 0;  // the peer had no receive request
+  uint64_t retransmits_sequence = 0;   // plain RC: a sequence error made it go back
   uint64_t retry_exceeded = 0;
   uint64_t not_ready_sent = 0;
   uint64_t not_ready_received = 0;
@@ -56,6 +57,7 @@ struct Counters {
   // Received requests that were not new data.
   uint64_t duplicates = 0;
   uint64_t out_of_window = 0;
+  uint64_t out_of_sequence = 0;  // plain RC: a packet before it is missing
   // Drops by cause.
   std::array<uint64_t, static_cast<size_t>(DecodeError::kCount)> drops_undecodable{};
   uint64_t drops_bad_icrc = 0;
@@ -68,7 +70,8 @@ struct Counters {
 
   uint64_t retransmits() const {
     return retransmits_same_path + retransmits_reordering + retransmits_timeout + retransmits_nack +
-           retransmits_ack_lost + retransmits_not_ready + retransmits_port_down;
+           retransmits_ack_lost + retransmits_not_ready + retransmits_port_down +
+           retransmits_sequence;
   }
 };
 

@@ -39,6 +39,7 @@ bool transition_allowed(QueuePairState from, QueuePairState to) {
 QueuePair::QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed)
     : config_(config),
       qpn_(qpn),
+      transport_(config.transport.value_or(Transport::kMrc)),
       send_queue_(config.send_entries, extra_bytes(config.send_segments_max, config.inline_bytes_max)),
       receive_queue_(config.receive_entries, extra_bytes(config.receive_segments_max, 0)),
       seed_(seed) {
@@ -75,6 +76,7 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   const QueuePairState from = state();
   const QueuePairState to = attributes.state.value_or(from);
   if (attributes.state && !transition_allowed(from, to)) return false;
+  if (attributes.transport && from != QueuePairState::kReset && from != QueuePairState::kInit) return false;
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
   if (attributes.retry_exponential && *attributes.retry_exponential > RetryPolicy::kForEver) return false;
@@ -88,6 +90,7 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   if (to == QueuePairState::kReadyToSend && from == QueuePairState::kReadyToReceive && !attributes.send_psn)
     return false;
 
+  transport_ = attributes.transport.value_or(transport_);
   if (attributes.remote_access) connection_.remote_access = *attributes.remote_access;
   if (attributes.source) connection_.source = *attributes.source;
   if (attributes.destination) connection_.destination = *attributes.destination;
@@ -100,8 +103,9 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   timeout_ = attributes.timeout.value_or(timeout_);
   retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
   retry_exponential_ = attributes.retry_exponential.value_or(retry_exponential_);
-  if (attributes.timeout || attributes.retry_linear || attributes.retry_exponential)
-    requester_.retry().configure(timeout_, retry_linear_, retry_exponential_);
+  if (attributes.timeout || attributes.retry_linear || attributes.retry_exponential || attributes.transport)
+    with_requester(
+        [&](auto& requester) { requester.retry().configure(timeout_, retry_linear_, retry_exponential_); });
   if (!attributes.state || from == to) return true;
   switch (to) {
     case QueuePairState::kReset:
@@ -115,10 +119,7 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
       break;
     case QueuePairState::kReadyToSend:
       if (from == QueuePairState::kReadyToReceive) {
-        const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
-        requester_.reset(services.config, shared ? &peer_->controller : &own_controller_,
-                         *attributes.send_psn);
-        reads_.reset(kReadsMax);
+        start_requester(*attributes.send_psn, services);
       }
       break;
     case QueuePairState::kDraining:
@@ -131,20 +132,39 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   return true;
 }
 
+void QueuePair::start_requester(Psn first, Services& services) {
+  const uint64_t send_index = send_queue_.head();
+  if (speaks_mrc()) {
+    const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
+    requester_.reset(services.config, shared ? &peer_->controller : &own_controller_, first);
+    reads_.reset(kReadsMax);
+  } else {
+    rc_requester_.reset(services.config, first);
+  }
+  with_requester([&](auto& requester) { requester.skip_to(send_index); });
+}
+
 void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
   disconnect(services);
-  CongestionConfig congestion;
-  congestion.algorithm = services.config.congestion;
-  congestion.window_bytes = services.config.window_bytes;
-  congestion.nscc = services.config.nscc;
-  peer_ = services.peers.acquire(connection_.destination, congestion, seed_);
-  own_controller_.reset(congestion);
-  connection_.extension = services.config.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
-  if (!services.config.strict) negotiation_.start(now);
-  responder_.reset(services.config, first, connection_.answers_max,
-                   config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0);
-  responses_.reset(kReadsMax);
-  make_paths(services);
+  const uint32_t copied_segments =
+      config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0;
+  if (speaks_mrc()) {
+    CongestionConfig congestion;
+    congestion.algorithm = services.config.congestion;
+    congestion.window_bytes = services.config.window_bytes;
+    congestion.nscc = services.config.nscc;
+    peer_ = services.peers.acquire(connection_.destination, congestion, seed_);
+    own_controller_.reset(congestion);
+    connection_.strict = transport_ == Transport::kMrcStrict;
+    connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
+    if (!connection_.strict) negotiation_.start(now);
+    responder_.reset(services.config, first, connection_.answers_max, copied_segments);
+    responses_.reset(kReadsMax);
+    make_paths(services);
+  } else {
+    rc_responder_.reset(first, connection_.answers_max, copied_segments);
+    make_single_path(services);
+  }
   connection_.resolved = 0;
   for (size_t plane = 0; plane < services.transmitter.plane_count(); ++plane) {
     NetworkHeader& network = connection_.network[plane];
@@ -178,9 +198,36 @@ void QueuePair::make_paths(Services& services) {
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
 }
 
+// Plain RC: one path of all that there are, by the number of the queue pair, so that many of them spread over
+// planes and uplinks. As the built-in ones are, it is a UDP source port (RoCEv2 annex A17: for ECMP).
+void QueuePair::make_single_path(Services& services) {
+  const auto planes = static_cast<uint32_t>(services.transmitter.plane_count());
+  const auto draw = static_cast<uint32_t>((qpn_.value() * 0x9E3779B97F4A7C15u) >> 32);
+  std::vector<EvEntry> entries;
+  if (services.path_source != nullptr) entries = services.path_source->paths_to(connection_.destination);
+  std::erase_if(entries, [&](const EvEntry& entry) { return (services.ports_up >> entry.plane & 1) == 0; });
+  EvEntry chosen;
+  if (!entries.empty()) {
+    chosen = entries[draw % entries.size()];
+  } else {
+    chosen.plane = static_cast<Plane>(draw % planes);
+    for (uint32_t i = 0; i < planes && (services.ports_up >> chosen.plane & 1) == 0; ++i)
+      chosen.plane = static_cast<Plane>((chosen.plane + 1) % planes);
+    chosen.entropy = make_entropy(chosen.plane, draw / planes);
+  }
+  connection_.srv6 = chosen.has_outer;
+  PathSetConfig config;
+  config.planes = planes;
+  config.paths_per_plane = 1;
+  paths_.reset(config, std::span<const EvEntry>(&chosen, 1), seed_);
+}
+
 void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
   const NetworkHeader& network = connection_.network[plane];
-  connection_.data[plane] = FrameTemplate(network, config.dscp_data, Ecn::kEct0);
+  // Plain RC does not react to marks, so it does not ask for them.
+  connection_.data[plane] =
+      FrameTemplate(network, config.dscp_data, speaks_mrc() ? Ecn::kEct0 : Ecn::kNotCapable);
+  if (!speaks_mrc()) return;
   connection_.again[plane] = FrameTemplate(network, config.dscp_retransmission, Ecn::kEct0);
   connection_.control[plane] = FrameTemplate(network, config.dscp_control, Ecn::kNotCapable);
   // MRC 1.6: probes travel in the data class, but must not be trimmed.
@@ -205,22 +252,25 @@ void QueuePair::return_to_reset(Services& services) {
   // As in IBTA: requests are forgotten without completions, completions not yet polled disappear.
   send_queue_.release(send_queue_.tail());
   receive_queue_.release(receive_queue_.tail());
-  const uint64_t send_index = send_queue_.head();
-  requester_.abandon();
-  requester_.reset(services.config, &own_controller_, Psn{});
-  requester_.skip_to(send_index);
   disconnect(services);
-  responder_.reset(services.config, Psn{}, 0, 0);
+  if (speaks_mrc()) {
+    requester_.reset(services.config, &own_controller_, Psn{});
+    responder_.reset(services.config, Psn{}, 0, 0);
+  } else {
+    rc_requester_.reset(services.config, Psn{});
+    rc_responder_.reset(Psn{}, 0, 0);
+  }
+  with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
   events_ = 0;
   established_ = false;
 }
 
 void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseconds now) {
   if (state() == QueuePairState::kError) return;
-  const bool in_receive = responder_.fault_in_receive();
+  const bool in_receive = with_responder([](auto& responder) { return responder.fault_in_receive(); });
   state_.store(QueuePairState::kError, std::memory_order_release);
   Context cx = context(services, now);
-  requester_.flush(cx, first);
+  with_requester([&](auto& requester) { requester.flush(cx, first); });
   if (reads_.outstanding() > 0) reads_.reset(kReadsMax);
   flush_receives(services, in_receive ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
   if (config_.shared_receives != nullptr) note(QueuePairEvent::kLastReceiveReached);
@@ -239,7 +289,9 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
     status = CompletionStatus::kFlushed;
     services.completions.push(config_.receive_completions, completion);
   };
-  responder_.slots().drain([&](const ReceiveSlots::Slot& slot) { complete(slot.work_id); });
+  with_responder([&](auto& responder) {
+    responder.slots().drain([&](const ReceiveSlots::Slot& slot) { complete(slot.work_id); });
+  });
   const uint64_t tail = receive_queue_.tail();
   for (uint64_t head = receive_queue_.head(); head != tail; ++head) {
     const uint64_t work_id = receive_queue_.at(head).work_id;
@@ -252,170 +304,16 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
 void QueuePair::settle(Services& services, Nanoseconds now) {
   if (state() == QueuePairState::kError) return;
   if (const auto psn = requester_.response_fault()) responder_.fault_now(*psn, Aeth::kNakRemoteAccess);
-  if (const auto failure = requester_.failure()) {
+  const auto failure = with_requester([](auto& requester) { return requester.failure(); });
+  if (failure) {
     if (*failure == CompletionStatus::kGeneralError) note(QueuePairEvent::kFatal);
     enter_error(services, *failure, now);
-  } else if (responder_.faulted()) {
+  } else if (with_responder([](auto& responder) { return responder.faulted(); })) {
     note(QueuePairEvent::kAccessError);
     Context cx = context(services, now);
-    responder_.repeat_nak(cx, last_plane_);
+    with_responder([&](auto& responder) { responder.repeat_nak(cx, last_plane_); });
     enter_error(services, CompletionStatus::kFlushed, now);
   }
-}
-
-uint32_t QueuePair::take_events() {
-  const uint32_t events = events_;
-  events_ = 0;
-  return events;
-}
-
-// -------------------------------------------------------------------------------------------- data path
-
-void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
-  Context cx = context(services, now);
-  if (packet.source != connection_.destination) {
-    ++services.counters.drops_wrong_peer;
-    return;
-  }
-  const Opcode opcode = packet.bth.opcode;
-  const bool request = is_request(opcode) || opcode == Opcode::kProbe;
-  const QueuePairState now_in = state();
-  if (now_in == QueuePairState::kError && request && responder_.faulted()) {
-    responder_.repeat_nak(cx, plane);
-    return;
-  }
-  const bool may =
-      request ? connected() : now_in == QueuePairState::kReadyToSend || now_in == QueuePairState::kDraining;
-  if (!may) {
-    ++services.counters.drops_wrong_state;
-    return;
-  }
-  if (now_in == QueuePairState::kReadyToReceive && !established_) {
-    established_ = true;
-    note(QueuePairEvent::kConnected);
-  }
-  last_plane_ = plane;
-  if (packet.trimmed) {
-    responder_.on_trimmed(cx, packet, plane);
-    return;
-  }
-  switch (opcode) {
-    case Opcode::kProbe:
-      responder_.on_probe(cx, packet, plane);
-      break;
-    case Opcode::kSack:
-      requester_.on_sack(cx, packet);
-      break;
-    case Opcode::kNack:
-      requester_.on_nack(cx, packet);
-      break;
-    case Opcode::kAcknowledge:
-      requester_.on_acknowledge(cx, packet);
-      break;
-    default:
-      if (is_mrc(opcode) && (is_write(opcode) || (is_request(opcode) && !services.config.strict))) {
-        if (!is_write(opcode) && connection_.extension == PeerExtension::kUnknown) {
-          // Who sends it speaks it.
-          connection_.extension = PeerExtension::kSupported;
-          negotiation_.stop();
-        }
-        responder_.on_request(cx, packet, plane, requester_);
-      } else {
-        ++services.counters.drops_unsupported;
-      }
-  }
-  settle(services, now);
-}
-
-QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now) {
-  const QueuePairState now_in = state();
-  Context cx = context(services, now);
-  if (now_in == QueuePairState::kError) {
-    // Requests posted to a queue pair in error come straight back.
-    if (!send_queue_.empty()) requester_.flush(cx, CompletionStatus::kFlushed);
-    if (!receive_queue_.empty()) flush_receives(services, CompletionStatus::kFlushed);
-    return More::kNothing;
-  }
-  if (!connected()) return More::kNothing;
-  resolve_next_hops(services);
-  Requester::Burst burst;
-  if (now_in == QueuePairState::kReadyToSend || now_in == QueuePairState::kDraining) {
-    burst = requester_.transmit(cx, budget);
-    settle(services, now);
-    if (state() == QueuePairState::kError) return More::kNothing;
-    if (now_in == QueuePairState::kDraining && !drain_reported_ && requester_.drained(cx)) {
-      drain_reported_ = true;
-      note(QueuePairEvent::kDrained);
-    }
-  }
-  // Answers ride behind the data, on the same path, so that the peer sees both at once.
-  if (responder_.control_due() && (!fresh_answers || responder_.control_urgent() || burst.packets > 0))
-    responder_.send_control_packets(cx, burst.last_path);
-  if (burst.window_closed && !waiting_ && services.config.congestion != CongestionAlgorithm::kNone) {
-    waiting_ = true;
-    peer_->waiting.push_back(this);
-  }
-  if (burst.blocked) return More::kBlocked;
-  if (burst.packets == budget && requester_.wants_to_send(cx)) return More::kReady;
-  return responder_.control_due() ? More::kDeferred : More::kNothing;
-}
-
-void QueuePair::on_timer(Services& services, Nanoseconds now) {
-  if (!connected()) return;
-  resolve_next_hops(services);
-  Context cx = context(services, now);
-  if (negotiation_.under_way() && !negotiation_.on_timer(cx)) connection_.extension = PeerExtension::kRefused;
-  if (state() == QueuePairState::kReadyToReceive) return;
-  requester_.on_timer(cx);
-  settle(services, now);
-}
-
-Nanoseconds QueuePair::next_deadline() const {
-  if (!connected()) return kNever;
-  const Nanoseconds asking = negotiation_.next_deadline();
-  return state() == QueuePairState::kReadyToReceive ? asking : std::min(asking, requester_.next_deadline());
-}
-
-void QueuePair::on_port(Plane plane, bool up, Services& services, Nanoseconds now) {
-  if (!connected()) return;
-  if (up) {
-    paths_.port_up(plane, now);
-  } else {
-    paths_.port_down(plane);
-    if (state() != QueuePairState::kReadyToReceive) {
-      Context cx = context(services, now);
-      requester_.on_port_down(cx, plane);
-    }
-  }
-}
-
-void QueuePair::announce_ports(PlaneMask usable, Services& services, Nanoseconds now) {
-  Context cx = context(services, now);
-  Bth bth;
-  bth.opcode = Opcode::kEndpointRequest;
-  bth.destination = kEndpointQpn;
-  Erth erth;
-  erth.operation = EndpointOperation::kPortStatusUpdate;
-  erth.port_status_mask = usable;
-  // MRC 4.6 [P]: on every port that is left.
-  for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
-    bth.psn = Psn(services.endpoint_requests.add(qpn_));
-    const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
-    if (send_control(cx, path, connection_.control, bth, erth)) ++services.counters.port_updates_sent;
-  }
-}
-
-void QueuePair::on_endpoint_response(const Packet& packet) {
-  if (packet.eeth.operation == EndpointOperation::kPortStatusUpdate && peer_ != nullptr) {
-    peer_->ports_told = true;
-    return;
-  }
-  if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
-      packet.source != connection_.destination)
-    return;
-  negotiation_.stop();
-  connection_.extension =
-      (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
 }
 
 void QueuePair::disconnect(Services& services) {
@@ -426,6 +324,12 @@ void QueuePair::disconnect(Services& services) {
   waiting_ = false;
   services.peers.release(peer_);
   peer_ = nullptr;
+}
+
+uint32_t QueuePair::take_events() {
+  const uint32_t events = events_;
+  events_ = 0;
+  return events;
 }
 
 }  // namespace mrc

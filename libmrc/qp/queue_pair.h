@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A reliable connection: its state machine, its two work queues, and the requester and responder that work on
-// them.
+// them: those of MRC or those of plain RC. queue_pair.cc is the state machine, queue_pair_traffic.cc the data
+// path.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,8 @@
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
 #include "libmrc/qp/negotiation.h"
+#include "libmrc/qp/rc_requester.h"
+#include "libmrc/qp/rc_responder.h"
 #include "libmrc/qp/requester.h"
 #include "libmrc/qp/responder.h"
 #include "libmrc/qp/services.h"
@@ -33,12 +36,14 @@ struct QueuePairConfig {
   uint32_t receive_segments_max = 1;
   uint32_t inline_bytes_max = 0;
   bool signal_all = false;
-  void* owner = nullptr;  // the caller's object for this queue pair; handed back in events
+  std::optional<Transport> transport;  // none: the device's
+  void* owner = nullptr;               // the caller's object for this queue pair; handed back in events
 };
 
 // What modify() sets: only what has a value is changed.
 struct QueuePairAttributes {
   std::optional<QueuePairState> state;
+  std::optional<Transport> transport;    // not after RTR
   std::optional<uint8_t> remote_access;  // AccessRight bits that the peer gets
   std::optional<IpAddress> source;
   std::optional<IpAddress> destination;
@@ -80,6 +85,7 @@ class QueuePair {
   SendQueue& send_queue() { return send_queue_; }
   ReceiveQueue& receive_queue() { return receive_queue_; }
   const QueuePairConfig& config() const { return config_; }
+  Transport transport() const { return transport_; }
 
   // --- under the device's lock ---
   const Connection& connection() const { return connection_; }
@@ -105,13 +111,15 @@ class QueuePair {
   void on_endpoint_response(const Packet& packet);
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void on_port(Plane plane, bool up, Services& services, Nanoseconds now);
-  void on_remote_ports(PlaneMask usable, Nanoseconds now) { paths_.set_remote_ports(usable, now); }
+  void on_remote_ports(PlaneMask usable, Nanoseconds now) {
+    if (speaks_mrc()) paths_.set_remote_ports(usable, now);
+  }
   // Tells the peer which of our ports are usable; the answer comes to on_endpoint_response.
   void announce_ports(PlaneMask usable, Services& services, Nanoseconds now);
   // Gives back what it holds of the device; the last call before it is destroyed.
   void disconnect(Services& services);
   Peer* peer() const { return peer_; }
-  Nanoseconds next_deadline() const;
+  Nanoseconds next_deadline();
 
   // Bits 1 << QueuePairEvent that happened since the last call.
   uint32_t take_events();
@@ -121,17 +129,38 @@ class QueuePair {
 
   Context context(Services& services, Nanoseconds now);
   void connect(Psn first, Services& services, Nanoseconds now);
+  void start_requester(Psn first, Services& services);
   void resolve_next_hops(Services& services);
   void build_templates(Plane plane, const TransportConfig& config);
   void make_paths(Services& services);
+  void make_single_path(Services& services);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
   void flush_receives(Services& services, CompletionStatus first);
   void note(QueuePairEvent event) { events_ |= 1u << static_cast<unsigned>(event); }
   void settle(Services& services, Nanoseconds now);
+  bool speaks_mrc() const { return transport_ != Transport::kRc; }
+  bool may_take(bool request) const;
+  template <typename TheResponder>
+  bool admit(Context& cx, bool request, TheResponder& responder);
+  void receive_mrc(Context& cx, const Packet& packet, Plane plane);
+  void receive_rc(Context& cx, const Packet& packet);
+  More transmit_mrc(Context& cx, size_t budget, bool fresh_answers);
+  More transmit_rc(Context& cx, size_t budget);
+  void report_drained(Context& cx);
+  // Calls with the requester or responder of this queue pair's transport. What both have is named alike.
+  template <typename Act>
+  decltype(auto) with_requester(Act&& act) {
+    return speaks_mrc() ? act(requester_) : act(rc_requester_);
+  }
+  template <typename Act>
+  decltype(auto) with_responder(Act&& act) {
+    return speaks_mrc() ? act(responder_) : act(rc_responder_);
+  }
 
   QueuePairConfig config_;
   Qpn qpn_;
+  Transport transport_;
   std::atomic<QueuePairState> state_{QueuePairState::kReset};
   uint32_t events_ = 0;
   SendQueue send_queue_;
@@ -140,6 +169,8 @@ class QueuePair {
   PathSet paths_;
   Requester requester_;
   Responder responder_;
+  RcRequester rc_requester_;
+  RcResponder rc_responder_;
   ResponseQueue responses_;
   ReadTable reads_;
   Negotiation negotiation_;

@@ -39,6 +39,35 @@ ReceiveSlots::Bind ReceiveSlots::bind(Context& cx, uint16_t receive_msn) {
   return Bind::kBound;
 }
 
+void ReceiveSlots::Slot::end(const Packet& packet, uint32_t message_bytes) {
+  const Opcode opcode = packet.bth.opcode;
+  ended = true;
+  is_send = mrc::is_send(to_mrc(opcode));
+  last_psn = packet.bth.psn;
+  bytes = message_bytes;
+  solicited = packet.bth.solicited;
+  has_immediate = mrc::has_immediate(opcode);
+  invalidates = has_invalidate(opcode);
+  immediate = invalidates ? static_cast<uint32_t>(packet.invalidate_key) : packet.immediate;
+}
+
+bool ReceiveSlots::deliver(Context& cx, std::optional<Qpn> datagram_source) {
+  const Slot& slot = front();
+  Completion completion;
+  completion.work_id = slot.work_id;
+  completion.byte_count = slot.bytes;
+  completion.immediate = slot.immediate;
+  completion.has_immediate = slot.has_immediate;
+  completion.invalidated = slot.invalidates;
+  completion.solicited = slot.solicited;
+  completion.qpn = cx.connection.local_qpn;
+  completion.source_qpn = datagram_source.value_or(Qpn{});
+  completion.has_grh = datagram_source.has_value();
+  completion.kind = slot.is_send ? CompletionKind::kReceive : CompletionKind::kReceiveRdmaImmediate;
+  pop(cx);
+  return cx.services.completions.push(cx.receive_completions, completion);
+}
+
 void ReceiveSlots::pop(Context& cx) {
   front().bound = front().ended = false;
   if (cx.shared_receives == nullptr) cx.receive_queue.release(cx.receive_queue.head() + 1);

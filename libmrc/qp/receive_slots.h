@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,8 @@ class ReceiveSlots {
     std::span<const Segment> segments;
     std::vector<Segment> copied;  // only with a shared receive queue
     bool from_shared() const { return !copied.empty(); }
+    // Its last packet has arrived; `message_bytes` in all.
+    void end(const Packet& packet, uint32_t message_bytes);
   };
   enum class Bind : uint8_t { kBound, kNotReady, kOutOfRange };
 
@@ -41,8 +44,9 @@ class ReceiveSlots {
   Slot& at(uint16_t receive_msn) { return slots_[receive_msn & (slots_.size() - 1)]; }
   // The slot of the message whose turn it is.
   Slot& front() { return at(next_); }
-  // That message is done: its receive request is used up.
-  void pop(Context& cx);
+  // That message is done: its receive request is used up, and the application is told. False: the completion
+  // queue overran. `datagram_source`: who sent it, if it was a datagram; it then has a GRH in front.
+  bool deliver(Context& cx, std::optional<Qpn> datagram_source = std::nullopt);
   // Receive requests taken from a shared queue that no message has finished, to be flushed with an error.
   template <typename Each>
   void drain(Each&& each) {
@@ -54,6 +58,8 @@ class ReceiveSlots {
   }
 
  private:
+  void pop(Context& cx);
+
   std::vector<Slot> slots_;
   uint32_t slots_max_ = 0;
   uint16_t next_ = 0;

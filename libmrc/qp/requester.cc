@@ -4,48 +4,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "libmrc/qp/gather.h"
+#include "libmrc/qp/message_form.h"
+
 namespace mrc {
-
-namespace {
-uint32_t packet_count(uint32_t bytes, uint32_t mtu) {
-  return bytes == 0 ? 1 : (bytes + mtu - 1) / mtu;
-}
-
-// MRC 1.2: the opcode of one packet of a message. The values of a family stand in the order of IBTA.
-Opcode message_opcode(Operation operation, bool first, bool last) {
-  switch (operation) {
-    case Operation::kRead:
-      return Opcode::kReadRequest;
-    case Operation::kCompareSwap:
-      return Opcode::kCompareSwap;
-    case Operation::kFetchAdd:
-      return Opcode::kFetchAdd;
-    case Operation::kWrite:
-    case Operation::kWriteImm: {
-      const bool immediate = operation == Operation::kWriteImm;
-      if (first && last) return immediate ? Opcode::kWriteOnlyImm : Opcode::kWriteOnly;
-      if (last) return immediate ? Opcode::kWriteLastImm : Opcode::kWriteLast;
-      return first ? Opcode::kWriteFirst : Opcode::kWriteMiddle;
-    }
-    default:
-      break;
-  }
-  if (!last) return first ? Opcode::kSendFirst : Opcode::kSendMiddle;
-  switch (operation) {
-    case Operation::kSendImm:
-      return first ? Opcode::kSendOnlyImm : Opcode::kSendLastImm;
-    case Operation::kSendInvalidate:
-      return first ? Opcode::kSendOnlyInvalidate : Opcode::kSendLastInvalidate;
-    default:
-      return first ? Opcode::kSendOnly : Opcode::kSendLast;
-  }
-}
-
-Opcode read_response_opcode(bool first, bool last) {
-  if (first) return last ? Opcode::kReadResponseOnly : Opcode::kReadResponseFirst;
-  return last ? Opcode::kReadResponseLast : Opcode::kReadResponseMiddle;
-}
-}  // namespace
 
 void Requester::reset(const TransportConfig& config, CongestionController* control, Psn first) {
   const RetryPolicy retry = retry_;
@@ -145,16 +107,7 @@ bool Requester::may_start(const Context& cx, const SendRequest& request) const {
 CompletionStatus Requester::check(const Context& cx, const SendRequest& request) const {
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kRefused)
     return CompletionStatus::kLocalQpOperationError;
-  if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
-  const uint8_t rights = awaits_answer(request.operation) ? kLocalWrite : kLocalRead;
-  for (uint32_t i = 0; i < request.segment_count; ++i) {
-    const Segment& segment = request.segments()[i];
-    if (segment.bytes == 0) continue;
-    if (cx.services.memory.translate(segment.key, cx.connection.domain, segment.address, segment.bytes,
-                                     rights) == nullptr)
-      return CompletionStatus::kLocalProtectionError;
-  }
-  return CompletionStatus::kSuccess;
+  return check_local_memory(cx, request);
 }
 
 bool Requester::start_request(Context& cx) {
@@ -357,29 +310,6 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
   if (bytes > 0) frame.add_payload(from, bytes);
   cx.services.transmitter.commit(plane, frame.finish(pad));
   return true;
-}
-
-bool Requester::gather(Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
-                       FrameWriter* frame) {
-  if ((request.flags & kInline) != 0) {
-    frame->add_payload(request.inline_data() + offset, bytes);
-    return true;
-  }
-  for (uint32_t i = 0; i < request.segment_count && bytes > 0; ++i) {
-    const Segment& segment = request.segments()[i];
-    if (offset >= segment.bytes) {
-      offset -= segment.bytes;
-      continue;
-    }
-    const uint32_t part = std::min(bytes, segment.bytes - offset);
-    const uint8_t* from = cx.services.memory.translate(segment.key, cx.connection.domain,
-                                                       segment.address + offset, part, kLocalRead);
-    if (from == nullptr) return false;
-    frame->add_payload(from, part);
-    bytes -= part;
-    offset = 0;
-  }
-  return bytes == 0;
 }
 
 }  // namespace mrc

@@ -95,7 +95,6 @@ class Requester {
                      PathId path, uint8_t* buffer);
   bool write_response(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
                       PathId path, uint8_t* buffer);
-  bool gather(Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes, FrameWriter* frame);
   Message& message_at(uint64_t number) { return messages_[number & (messages_.size() - 1)]; }
 
   // Hearing.

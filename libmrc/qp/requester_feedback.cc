@@ -2,6 +2,7 @@
 // What the requester learns from the peer's answers.
 #include <algorithm>
 
+#include "libmrc/qp/request_completion.h"
 #include "libmrc/qp/requester.h"
 #include "libmrc/qp/rnr_timer.h"
 
@@ -11,22 +12,6 @@ namespace {
 constexpr uint32_t kReorderScaleMax = 64;
 constexpr Nanoseconds kReorderScaleDecay = 200 * kMillisecond;
 constexpr uint8_t kRnrForEver = 7;
-
-CompletionKind completion_kind(Operation operation) {
-  switch (operation) {
-    case Operation::kWrite:
-    case Operation::kWriteImm:
-      return CompletionKind::kRdmaWrite;
-    case Operation::kRead:
-      return CompletionKind::kRdmaRead;
-    case Operation::kCompareSwap:
-      return CompletionKind::kCompareSwap;
-    case Operation::kFetchAdd:
-      return CompletionKind::kFetchAdd;
-    default:
-      return CompletionKind::kSend;
-  }
-}
 }  // namespace
 
 void Requester::heard(Nanoseconds now) {
@@ -334,16 +319,7 @@ void Requester::complete_ready(Context& cx) {
 }
 
 void Requester::complete(Context& cx, const SendRequest& request, CompletionStatus status) {
-  const bool signaled = cx.signal_all || (request.flags & kSignaled) != 0;
-  if (!signaled && status == CompletionStatus::kSuccess) return;
-  Completion completion;
-  completion.work_id = request.work_id;
-  completion.byte_count = request.bytes;
-  completion.qpn = cx.connection.local_qpn;
-  completion.status = status;
-  completion.kind = completion_kind(request.operation);
-  if (!cx.services.completions.push(cx.send_completions, completion))
-    failure_ = CompletionStatus::kGeneralError;
+  if (!complete_request(cx, request, status)) failure_ = CompletionStatus::kGeneralError;
 }
 
 void Requester::abandon() {
@@ -355,14 +331,9 @@ void Requester::abandon() {
 }
 
 void Requester::flush(Context& cx, CompletionStatus first) {
-  uint64_t head = cx.send_queue.head();
-  const uint64_t tail = cx.send_queue.tail();
   abandon();
-  for (CompletionStatus status = first; head != tail; status = CompletionStatus::kFlushed) {
-    complete(cx, cx.send_queue.at(head), status);
-    cx.send_queue.release(++head);
-  }
-  cursor_ = head;
+  if (!flush_requests(cx, first)) failure_ = CompletionStatus::kGeneralError;
+  cursor_ = cx.send_queue.head();
   started_ = false;
   unfinished_ = 0;
   consuming_ = 0;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "libmrc/qp/atomic_operation.h"
 #include "libmrc/qp/requester.h"
 #include "libmrc/qp/scatter.h"
 
@@ -128,7 +129,7 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
   if (has_immediate(packet.bth.opcode)) {
     if (bind_receive(cx, packet, passing) == Placed::kRefused) return Placed::kRefused;
     if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
-    end_receive(packet, false);
+    slots_.at(packet.meth.receive_msn).end(packet, packet.reth.message_bytes);
     *passing |= ReceiveWindow::kConsumesReceive;
   }
   if (!packet.payload.empty()) {
@@ -171,7 +172,7 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
         fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
       return Placed::kRecorded;
     case ReceiveSlots::Bind::kNotReady:
-      if (!config_->strict) return Placed::kRefused;
+      if (!cx.connection.strict) return Placed::kRefused;
       // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
       fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
       return Placed::kRecorded;
@@ -201,22 +202,10 @@ Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8
   }
   cx.services.counters.payload_bytes_placed += packet.payload.size();
   if (is_message_end(packet.bth.opcode)) {
-    end_receive(packet, true);
+    slot.end(packet, packet.reth.message_bytes);
     *passing |= ReceiveWindow::kConsumesReceive;
   }
   return Placed::kRecorded;
-}
-
-void Responder::end_receive(const Packet& packet, bool is_send) {
-  ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
-  slot.ended = true;
-  slot.is_send = is_send;
-  slot.last_psn = packet.bth.psn;
-  slot.bytes = packet.reth.message_bytes;
-  slot.solicited = packet.bth.solicited;
-  slot.has_immediate = has_immediate(packet.bth.opcode);
-  slot.invalidates = has_invalidate(packet.bth.opcode);
-  slot.immediate = slot.invalidates ? static_cast<uint32_t>(packet.invalidate_key) : packet.immediate;
 }
 
 void Responder::deliver_receive(Context& cx, Psn psn) {
@@ -229,18 +218,7 @@ void Responder::deliver_receive(Context& cx, Psn psn) {
     nak_ = Fault{psn, Aeth::kNakRemoteAccess, false};
     return;
   }
-  Completion completion;
-  completion.work_id = slot.work_id;
-  completion.byte_count = slot.bytes;
-  completion.immediate = slot.immediate;
-  completion.has_immediate = slot.has_immediate;
-  completion.invalidated = slot.invalidates;
-  completion.solicited = slot.solicited;
-  completion.qpn = cx.connection.local_qpn;
-  completion.kind = slot.is_send ? CompletionKind::kReceive : CompletionKind::kReceiveRdmaImmediate;
-  slots_.pop(cx);
-  if (!cx.services.completions.push(cx.receive_completions, completion))
-    nak_ = Fault{psn, Aeth::kNakRemoteOperation, false};
+  if (!slots_.deliver(cx)) nak_ = Fault{psn, Aeth::kNakRemoteOperation, false};
 }
 
 // --------------------------------------------------------------------------------------- READ and atomics
@@ -288,26 +266,12 @@ void Responder::carry_out(Context& cx, Psn psn) {
 }
 
 void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
-  const AtomicEth& atomic = ordered.atomic;
-  if ((atomic.address & 7) != 0) {
-    nak_ = Fault{ordered.psn, Aeth::kNakInvalidRequest, false};
+  uint64_t before = 0;
+  const uint8_t syndrome = execute_atomic(cx, ordered.opcode, ordered.atomic, &before);
+  if (syndrome != Aeth::kAck) {
+    nak_ = Fault{ordered.psn, syndrome, false};
     return;
   }
-  uint8_t* at = cx.services.memory.translate(atomic.key, cx.connection.domain, atomic.address,
-                                             sizeof(uint64_t), kRemoteAtomic);
-  if (at == nullptr || (reinterpret_cast<uintptr_t>(at) & 7) != 0) {
-    nak_ = Fault{ordered.psn, Aeth::kNakRemoteAccess, false};
-    return;
-  }
-  auto* word = reinterpret_cast<uint64_t*>(at);
-  uint64_t before;
-  if (ordered.opcode == Opcode::kFetchAdd) {
-    before = __atomic_fetch_add(word, atomic.swap_or_add, __ATOMIC_SEQ_CST);
-  } else {
-    before = atomic.compare;
-    __atomic_compare_exchange_n(word, &before, atomic.swap_or_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  }
-  ++cx.services.counters.atomics_served;
   cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
 }
 

@@ -84,7 +84,6 @@ class Responder {
   Placed place_answer(Context& cx, const Packet& packet, uint8_t* passing);
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
-  void end_receive(const Packet& packet, bool is_send);
   bool memory_allows(Context& cx, const Packet& packet, uint8_t** to) const;
   void fault(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
 

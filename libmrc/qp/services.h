@@ -18,6 +18,13 @@
 
 namespace mrc {
 
+// What a reliable connection speaks on the wire.
+enum class Transport : uint8_t {
+  kMrc,        // MRC 1.0 and, if the peer has it too, the extension: the rest of RC
+  kMrcStrict,  // MRC 1.0 only: no SEND, READ, atomics; an immediate without a receive is an error
+  kRc,         // plain RoCEv2 RC: go-back-N by one path
+};
+
 // Settings of the transport that all queue pairs of a device share.
 struct TransportConfig {
   // kNone: a window per queue pair. The others: one controller per peer, as `nscc` says.
@@ -42,7 +49,12 @@ struct TransportConfig {
   uint8_t dscp_control = 46;
   uint8_t dscp_trimmed = 12;
   uint8_t dscp_trimmed_last_hop = 16;
-  bool strict = false;  // MRC 1.0 only: no SEND, READ, atomics; an immediate without a receive is an error
+  // Of queue pairs that do not say.
+  Transport transport = Transport::kMrc;
+  bool strict = false;  // makes kMrcStrict of kMrc there
+  Transport default_transport() const {
+    return strict && transport == Transport::kMrc ? Transport::kMrcStrict : transport;
+  }
 };
 
 // Collects which completion queues were pushed to, so that the owner is told once per burst.

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -39,7 +40,9 @@ class PipePort : public Port {
   void transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) {
       const Frame copy(frame.data, frame.data + frame.length);
-      if (!drop || !drop(copy)) peer->arrived.emplace(now + delay(), copy);
+      if (drop && drop(copy)) continue;
+      for (uint32_t left = copies ? copies(copy) : 1; left > 0; --left)
+        peer->arrived.emplace(now + delay(), copy);
     }
     discard(frames);
   }
@@ -50,6 +53,7 @@ class PipePort : public Port {
   PipePort* peer = nullptr;
   std::multimap<Nanoseconds, Frame> arrived;
   std::function<bool(const Frame&)> drop;
+  std::function<uint32_t(const Frame&)> copies;  // that arrive of one frame
   std::function<Nanoseconds()> delay = [] { return 5 * kMicrosecond; };
   Nanoseconds now = 0;
 
@@ -79,11 +83,16 @@ struct End {
 
 struct PairOptions {
   uint32_t planes = 2;
+  uint32_t first_qpn = 16;
   uint32_t mtu = 1024;
   double loss = 0;
+  uint32_t copies = 1;  // that arrive of every frame
   bool jitter = false;
   uint64_t seed = 1;
-  bool strict = false;
+  std::optional<Transport> transport;
+  uint8_t retry_linear = 7;
+  uint8_t retry_exponential = 0;  // 25 = for ever
+  Nanoseconds timeout = 10 * kMillisecond;
   uint8_t rnr_retry = 7;
   uint8_t reads_max = 16;
   uint8_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
@@ -98,9 +107,9 @@ class WirePair {
     for (End* end : ends) {
       EngineConfig config;
       config.seed = random_();
+      config.first_qpn = Qpn(options.first_qpn);
       config.qpn_count = 16;
       config.transport.paths_per_plane = 4;
-      config.transport.strict = options.strict;
       std::vector<Port*> ports;
       for (uint32_t i = 0; i < options.planes; ++i) {
         end->ports.push_back(std::make_unique<PipePort>());
@@ -108,6 +117,8 @@ class WirePair {
         PipePort& port = *end->ports.back();
         if (options.loss > 0)
           port.drop = [this, loss = options.loss](const PipePort::Frame&) { return unit() < loss; };
+        if (options.copies > 1)
+          port.copies = [copies = options.copies](const PipePort::Frame&) { return copies; };
         if (options.jitter)
           port.delay = [this] { return 2 * kMicrosecond + random_() % (50 * kMicrosecond); };
       }
@@ -128,11 +139,16 @@ class WirePair {
       config.receive_entries = end == &b && shared ? 0 : options.receive_entries;
       config.send_segments_max = config.receive_segments_max = 4;
       config.inline_bytes_max = 256;
+      config.transport = options.transport;
       if (end == &b) config.shared_receives = shared.get();
       end->qp = end->engine->create(config);
     }
-    connect(a, b, options);
-    connect(b, a, options);
+    reconnect(options);
+  }
+  // Takes both queue pairs, or one, from RESET to RTS with what the options say.
+  void reconnect(const PairOptions& options, End* only = nullptr) {
+    if (only != &b) connect(a, b, options);
+    if (only != &a) connect(b, a, options);
   }
 
   static constexpr ProtectionDomain kDomain{1};
@@ -201,6 +217,7 @@ class WirePair {
     QueuePairAttributes init;
     init.state = QueuePairState::kInit;
     init.remote_access = options.access;
+    init.transport = options.transport;
     self.engine->modify(*self.qp, init, 0);
     QueuePairAttributes receive;
     receive.state = QueuePairState::kReadyToReceive;
@@ -215,7 +232,9 @@ class WirePair {
     QueuePairAttributes send;
     send.state = QueuePairState::kReadyToSend;
     send.send_psn = Psn(first ? 5 : 0xFFFFF8);
-    send.timeout = 10 * kMillisecond;
+    send.timeout = options.timeout;
+    send.retry_linear = options.retry_linear;
+    send.retry_exponential = options.retry_exponential;
     send.reads_max = options.reads_max;
     send.rnr_retry = options.rnr_retry;
     self.engine->modify(*self.qp, send, 0);

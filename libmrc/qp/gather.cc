@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/qp/gather.h"
+
+#include <algorithm>
+
+namespace mrc {
+
+CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
+  if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
+  const uint8_t rights = awaits_answer(request.operation) ? kLocalWrite : kLocalRead;
+  for (uint32_t i = 0; i < request.segment_count; ++i) {
+    const Segment& segment = request.segments()[i];
+    if (segment.bytes == 0) continue;
+    if (cx.services.memory.translate(segment.key, cx.connection.domain, segment.address, segment.bytes,
+                                     rights) == nullptr)
+      return CompletionStatus::kLocalProtectionError;
+  }
+  return CompletionStatus::kSuccess;
+}
+
+bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
+            FrameWriter* frame) {
+  if ((request.flags & kInline) != 0) {
+    frame->add_payload(request.inline_data() + offset, bytes);
+    return true;
+  }
+  for (uint32_t i = 0; i < request.segment_count && bytes > 0; ++i) {
+    const Segment& segment = request.segments()[i];
+    if (offset >= segment.bytes) {
+      offset -= segment.bytes;
+      continue;
+    }
+    const uint32_t part = std::min(bytes, segment.bytes - offset);
+    const uint8_t* from = cx.services.memory.translate(segment.key, cx.connection.domain,
+                                                       segment.address + offset, part, kLocalRead);
+    if (from == nullptr) return false;
+    frame->add_payload(from, part);
+    bytes -= part;
+    offset = 0;
+  }
+  return bytes == 0;
+}
+
+}  // namespace mrc

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The data path of a queue pair: what arrives, what is sent, and time.
+#include <algorithm>
+
+#include "libmrc/qp/queue_pair.h"
+
+namespace mrc {
+
+// ------------------------------------------------------------------------------------------- arrivals
+
+void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
+  if (packet.source != connection_.destination) {
+    ++services.counters.drops_wrong_peer;
+    return;
+  }
+  Context cx = context(services, now);
+  last_plane_ = plane;
+  switch (transport_) {
+    case Transport::kMrc:
+    case Transport::kMrcStrict:
+      receive_mrc(cx, packet, plane);
+      break;
+    case Transport::kRc:
+      receive_rc(cx, packet);
+      break;
+  }
+  settle(services, now);
+}
+
+// Whether this state takes requests of the peer's, or answers to our own (IBTA 10.3.1).
+bool QueuePair::may_take(bool request) const {
+  const QueuePairState now_in = state();
+  return request ? connected()
+                 : now_in == QueuePairState::kReadyToSend || now_in == QueuePairState::kDraining;
+}
+
+// What MRC and plain RC have in common before a packet is looked at closely. False: it is dealt with.
+template <typename TheResponder>
+bool QueuePair::admit(Context& cx, bool request, TheResponder& responder) {
+  const QueuePairState now_in = state();
+  if (now_in == QueuePairState::kError && request && responder.faulted()) {
+    responder.repeat_nak(cx, last_plane_);
+    return false;
+  }
+  if (!may_take(request)) {
+    ++cx.services.counters.drops_wrong_state;
+    return false;
+  }
+  if (now_in == QueuePairState::kReadyToReceive && !established_) {
+    established_ = true;
+    note(QueuePairEvent::kConnected);
+  }
+  return true;
+}
+
+void QueuePair::receive_mrc(Context& cx, const Packet& packet, Plane plane) {
+  const Opcode opcode = packet.bth.opcode;
+  if (!is_mrc(opcode)) {
+    ++cx.services.counters.drops_unsupported;
+    return;
+  }
+  if (!admit(cx, is_request(opcode) || opcode == Opcode::kProbe, responder_)) return;
+  if (packet.trimmed) {
+    responder_.on_trimmed(cx, packet, plane);
+    return;
+  }
+  switch (opcode) {
+    case Opcode::kProbe:
+      responder_.on_probe(cx, packet, plane);
+      break;
+    case Opcode::kSack:
+      requester_.on_sack(cx, packet);
+      break;
+    case Opcode::kNack:
+      requester_.on_nack(cx, packet);
+      break;
+    case Opcode::kAcknowledge:
+      requester_.on_acknowledge(cx, packet);
+      break;
+    default:
+      if (is_write(opcode) || (is_request(opcode) && !connection_.strict)) {
+        if (!is_write(opcode) && connection_.extension == PeerExtension::kUnknown) {
+          // Who sends it speaks it.
+          connection_.extension = PeerExtension::kSupported;
+          negotiation_.stop();
+        }
+        responder_.on_request(cx, packet, plane, requester_);
+      } else {
+        ++cx.services.counters.drops_unsupported;
+      }
+  }
+}
+
+void QueuePair::receive_rc(Context& cx, const Packet& packet) {
+  const Opcode opcode = packet.bth.opcode;
+  if (!is_plain_rc(opcode) || packet.trimmed) {
+    ++cx.services.counters.drops_unsupported;
+    return;
+  }
+  constexpr uint16_t kAnswers = OpcodeTraits::kReadResponse | OpcodeTraits::kAtomicAck;
+  const bool acknowledges = opcode == Opcode::kRcAcknowledge;
+  const bool answers = (traits_of(opcode) & kAnswers) != 0;
+  if (!admit(cx, !acknowledges && !answers, rc_responder_)) return;
+  if (acknowledges) {
+    rc_requester_.on_acknowledge(cx, packet);
+  } else if (answers) {
+    rc_requester_.on_answer(cx, packet);
+  } else {
+    rc_responder_.on_request(cx, packet);
+  }
+}
+
+// ------------------------------------------------------------------------------------------- sending
+
+QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now) {
+  Context cx = context(services, now);
+  if (state() == QueuePairState::kError) {
+    // Requests posted to a queue pair in error come straight back.
+    if (!send_queue_.empty())
+      with_requester([&](auto& requester) { requester.flush(cx, CompletionStatus::kFlushed); });
+    if (!receive_queue_.empty()) flush_receives(services, CompletionStatus::kFlushed);
+    return More::kNothing;
+  }
+  if (!connected()) return More::kNothing;
+  resolve_next_hops(services);
+  switch (transport_) {
+    case Transport::kMrc:
+    case Transport::kMrcStrict:
+      return transmit_mrc(cx, budget, fresh_answers);
+    case Transport::kRc:
+      return transmit_rc(cx, budget);
+  }
+  return More::kNothing;
+}
+
+QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_answers) {
+  Requester::Burst burst;
+  if (may_take(false)) {
+    burst = requester_.transmit(cx, budget);
+    settle(cx.services, cx.now);
+    if (state() == QueuePairState::kError) return More::kNothing;
+    report_drained(cx);
+  }
+  // Answers ride behind the data, on the same path, so that the peer sees both at once.
+  if (responder_.control_due() && (!fresh_answers || responder_.control_urgent() || burst.packets > 0))
+    responder_.send_control_packets(cx, burst.last_path);
+  if (burst.window_closed && !waiting_ && cx.services.config.congestion != CongestionAlgorithm::kNone) {
+    waiting_ = true;
+    peer_->waiting.push_back(this);
+  }
+  if (burst.blocked) return More::kBlocked;
+  if (burst.packets == budget && requester_.wants_to_send(cx)) return More::kReady;
+  return responder_.control_due() ? More::kDeferred : More::kNothing;
+}
+
+QueuePair::More QueuePair::transmit_rc(Context& cx, size_t budget) {
+  // Answers first: the peer waits for them, and there are never more than it asked for.
+  const RcResponder::Burst answers = rc_responder_.transmit(cx, budget);
+  RcRequester::Burst burst;
+  if (may_take(false)) burst = rc_requester_.transmit(cx, budget);
+  settle(cx.services, cx.now);
+  if (state() == QueuePairState::kError) return More::kNothing;
+  if (may_take(false)) report_drained(cx);
+  if (answers.blocked || burst.blocked) return More::kBlocked;
+  const bool more = rc_responder_.has_work() || (may_take(false) && rc_requester_.has_work(cx));
+  return more ? More::kReady : More::kNothing;
+}
+
+void QueuePair::report_drained(Context& cx) {
+  if (state() != QueuePairState::kDraining || drain_reported_) return;
+  if (!with_requester([&](auto& requester) { return requester.drained(cx); })) return;
+  drain_reported_ = true;
+  note(QueuePairEvent::kDrained);
+}
+
+// ----------------------------------------------------------------------------------------------- time
+
+void QueuePair::on_timer(Services& services, Nanoseconds now) {
+  if (!connected()) return;
+  resolve_next_hops(services);
+  Context cx = context(services, now);
+  if (negotiation_.under_way() && !negotiation_.on_timer(cx)) connection_.extension = PeerExtension::kRefused;
+  if (state() == QueuePairState::kReadyToReceive) return;
+  with_requester([&](auto& requester) { requester.on_timer(cx); });
+  settle(services, now);
+}
+
+Nanoseconds QueuePair::next_deadline() {
+  if (!connected()) return kNever;
+  const Nanoseconds asking = negotiation_.next_deadline();
+  if (state() == QueuePairState::kReadyToReceive) return asking;
+  return std::min(asking, with_requester([](auto& requester) { return requester.next_deadline(); }));
+}
+
+// ---------------------------------------------------------------------------------------------- ports
+
+void QueuePair::on_port(Plane plane, bool up, Services& services, Nanoseconds now) {
+  if (!connected() || !speaks_mrc()) return;
+  if (up) {
+    paths_.port_up(plane, now);
+  } else {
+    paths_.port_down(plane);
+    if (state() != QueuePairState::kReadyToReceive) {
+      Context cx = context(services, now);
+      requester_.on_port_down(cx, plane);
+    }
+  }
+}
+
+void QueuePair::announce_ports(PlaneMask usable, Services& services, Nanoseconds now) {
+  Context cx = context(services, now);
+  Bth bth;
+  bth.opcode = Opcode::kEndpointRequest;
+  bth.destination = kEndpointQpn;
+  Erth erth;
+  erth.operation = EndpointOperation::kPortStatusUpdate;
+  erth.port_status_mask = usable;
+  // MRC 4.6 [P]: on every port that is left.
+  for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
+    bth.psn = Psn(services.endpoint_requests.add(qpn_));
+    const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
+    if (send_control(cx, path, connection_.control, bth, erth)) ++services.counters.port_updates_sent;
+  }
+}
+
+void QueuePair::on_endpoint_response(const Packet& packet) {
+  if (packet.eeth.operation == EndpointOperation::kPortStatusUpdate && peer_ != nullptr) {
+    peer_->ports_told = true;
+    return;
+  }
+  if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
+      packet.source != connection_.destination)
+    return;
+  negotiation_.stop();
+  connection_.extension =
+      (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
+}
+
+}  // namespace mrc

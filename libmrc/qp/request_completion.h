@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Completions of send requests.
+#pragma once
+
+#include "libmrc/qp/context.h"
+#include "libmrc/qp/work_queue.h"
+
+namespace mrc {
+
+// Tells the application, if it wants to know or the status is an error. False: the completion queue overran.
+bool complete_request(Context& cx, const SendRequest& request, CompletionStatus status);
+
+// Completes and releases everything in the send queue: the oldest with `first`, the rest as flushed. False:
+// the completion queue overran.
+bool flush_requests(Context& cx, CompletionStatus first);
+
+}  // namespace mrc
