@@ -31,9 +31,9 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
                 config_.transport,
                 config.path_source,
                 all_planes(ports.size())},
-      timers_(config.qpn_count),
+      timers_(config.qpn_count + 1),
       sink_(sink),
-      queue_pairs_(config.qpn_count),
+      queue_pairs_(config.qpn_count + 1),
       next_slot_(static_cast<uint32_t>(config.seed % config.qpn_count)),
       random_(config.seed) {
   const TransportConfig& transport = config_.transport;
@@ -47,19 +47,25 @@ Engine::~Engine() = default;
 // ------------------------------------------------------------------------------------------- control
 
 QueuePair* Engine::create(const QueuePairConfig& config) {
+  if (config.general_service) {
+    const uint32_t slot = slot_of(kGeneralServiceQpn);
+    return queue_pairs_[slot] == nullptr ? create_at(slot, kGeneralServiceQpn, config) : nullptr;
+  }
   for (uint32_t tried = 0; tried < config_.qpn_count; ++tried) {
     const uint32_t slot = next_slot_;
     next_slot_ = (next_slot_ + 1) % config_.qpn_count;
-    if (queue_pairs_[slot] != nullptr) continue;
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    const Qpn qpn{config_.first_qpn.value() + slot};
-    QueuePairConfig complete = config;
-    if (!complete.transport) complete.transport = config_.transport.default_transport();
-    queue_pairs_[slot] = std::make_unique<QueuePair>(complete, qpn, random_ >> 16);
-    live_.push_back(queue_pairs_[slot].get());
-    return queue_pairs_[slot].get();
+    if (queue_pairs_[slot] == nullptr) return create_at(slot, Qpn{config_.first_qpn.value() + slot}, config);
   }
   return nullptr;
+}
+
+QueuePair* Engine::create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& config) {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  QueuePairConfig complete = config;
+  if (!complete.transport) complete.transport = config_.transport.default_transport();
+  queue_pairs_[slot] = std::make_unique<QueuePair>(complete, qpn, random_ >> 16);
+  live_.push_back(queue_pairs_[slot].get());
+  return live_.back();
 }
 
 void Engine::destroy(QueuePair* qp) {
@@ -75,8 +81,10 @@ void Engine::destroy(QueuePair* qp) {
 }
 
 QueuePair* Engine::find(Qpn qpn) {
-  const uint32_t slot = (qpn.value() - config_.first_qpn.value()) & Qpn::kMask;
-  return slot < config_.qpn_count ? queue_pairs_[slot].get() : nullptr;
+  const uint32_t slot = slot_of(qpn);
+  return slot < queue_pairs_.size() && (slot < config_.qpn_count || qpn == kGeneralServiceQpn)
+             ? queue_pairs_[slot].get()
+             : nullptr;
 }
 
 bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now) {

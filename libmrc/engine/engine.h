@@ -55,7 +55,8 @@ class Engine {
   const Counters& counters() const { return counters_; }
   size_t plane_count() const { return transmitter_.plane_count(); }
 
-  // nullptr: no number is free. The completion queues outlive the queue pair.
+  // nullptr: no number is free, or there is a general service already. The completion queues outlive the
+  // queue pair.
   QueuePair* create(const QueuePairConfig& config);
   void destroy(QueuePair* qp);
   QueuePair* find(Qpn qpn);
@@ -92,7 +93,13 @@ class Engine {
   void after_work(QueuePair& qp,
                   Nanoseconds now);  // re-arms timers, wakes whom it let go on, collects events
   void report();
-  uint32_t slot_of(const QueuePair& qp) const { return qp.qpn().value() - config_.first_qpn.value(); }
+  // The general service's queue pair has the slot behind all others.
+  uint32_t slot_of(Qpn qpn) const {
+    if (qpn == kGeneralServiceQpn) return config_.qpn_count;
+    return (qpn.value() - config_.first_qpn.value()) & Qpn::kMask;
+  }
+  uint32_t slot_of(const QueuePair& qp) const { return slot_of(qp.qpn()); }
+  QueuePair* create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& config);
 
   EngineConfig config_;
   MemoryTable memory_;
@@ -105,7 +112,7 @@ class Engine {
   Services services_;
   TimerWheel timers_;
   EventSink* sink_;
-  std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by QPN - first_qpn
+  std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by slot_of
   std::vector<QueuePair*> live_;
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;

@@ -66,6 +66,11 @@ struct Counters {
   uint64_t drops_wrong_state = 0;
   uint64_t drops_unsupported = 0;
   uint64_t drops_bad_control = 0;  // acknowledges what was never sent, and the like
+  // Datagrams.
+  uint64_t drops_bad_queue_key = 0;
+  uint64_t drops_no_receive = 0;   // no receive request was posted
+  uint64_t drops_too_long = 0;     // does not fit into the receive request
+  uint64_t drops_unreachable = 0;  // to be sent, but the next hop never became known
   uint64_t tx_no_buffer = 0;
 
   uint64_t retransmits() const {

@@ -11,6 +11,10 @@ uint32_t extra_bytes(uint32_t segments, uint32_t inline_bytes) {
   return std::max<uint32_t>(segments * static_cast<uint32_t>(sizeof(Segment)), inline_bytes);
 }
 
+uint32_t address_bytes(const QueuePairConfig& config) {
+  return config.type == QueuePairType::kDatagram ? sizeof(DatagramAddress) : 0;
+}
+
 bool valid_mtu(uint32_t mtu) {
   return mtu >= 256 && mtu <= kMtuMax && (mtu & (mtu - 1)) == 0;
 }
@@ -40,11 +44,14 @@ QueuePair::QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed)
     : config_(config),
       qpn_(qpn),
       transport_(config.transport.value_or(Transport::kMrc)),
-      send_queue_(config.send_entries, extra_bytes(config.send_segments_max, config.inline_bytes_max)),
+      send_queue_(config.send_entries,
+                  extra_bytes(config.send_segments_max, config.inline_bytes_max) + address_bytes(config)),
       receive_queue_(config.receive_entries, extra_bytes(config.receive_segments_max, 0)),
       seed_(seed) {
   connection_.local_qpn = qpn;
   connection_.domain = config.domain;
+  if (config.type == QueuePairType::kDatagram) connection_.mtu = kMtuMax;
+  if (config.general_service) datagram_.set_queue_key(kGeneralServiceKey);
 }
 
 Context QueuePair::context(Services& services, Nanoseconds now) {
@@ -72,11 +79,13 @@ bool QueuePair::connected() const {
 
 // ---------------------------------------------------------------------------------------- state machine
 
-bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now) {
+// Whether the transition is one, and everything it needs is there and in range (IBTA 11.2.4.2).
+bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   const QueuePairState from = state();
   const QueuePairState to = attributes.state.value_or(from);
   if (attributes.state && !transition_allowed(from, to)) return false;
-  if (attributes.transport && from != QueuePairState::kReset && from != QueuePairState::kInit) return false;
+  const bool unconnected = from == QueuePairState::kReset || from == QueuePairState::kInit;
+  if (attributes.transport && !unconnected) return false;
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
   if (attributes.retry_exponential && *attributes.retry_exponential > RetryPolicy::kForEver) return false;
@@ -84,29 +93,41 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   if (attributes.rnr_timer && *attributes.rnr_timer > 31) return false;
   if (attributes.reads_max && *attributes.reads_max > kReadsMax) return false;
   if (attributes.answers_max && *attributes.answers_max > kReadsMax) return false;
+  if (config_.type == QueuePairType::kDatagram)
+    return attributes.queue_key || to != QueuePairState::kInit || from == to || config_.general_service;
   if (to == QueuePairState::kReadyToReceive && from != to &&
       (!attributes.destination || !attributes.destination_qpn || !attributes.mtu || !attributes.receive_psn))
     return false;
-  if (to == QueuePairState::kReadyToSend && from == QueuePairState::kReadyToReceive && !attributes.send_psn)
-    return false;
+  return to != QueuePairState::kReadyToSend || from != QueuePairState::kReadyToReceive || attributes.send_psn;
+}
 
+void QueuePair::take_attributes(const QueuePairAttributes& attributes) {
   transport_ = attributes.transport.value_or(transport_);
-  if (attributes.remote_access) connection_.remote_access = *attributes.remote_access;
-  if (attributes.source) connection_.source = *attributes.source;
-  if (attributes.destination) connection_.destination = *attributes.destination;
-  if (attributes.destination_qpn) connection_.remote_qpn = *attributes.destination_qpn;
-  if (attributes.mtu) connection_.mtu = *attributes.mtu;
+  connection_.remote_access = attributes.remote_access.value_or(connection_.remote_access);
+  connection_.source = attributes.source.value_or(connection_.source);
+  connection_.destination = attributes.destination.value_or(connection_.destination);
+  connection_.remote_qpn = attributes.destination_qpn.value_or(connection_.remote_qpn);
+  connection_.mtu = attributes.mtu.value_or(connection_.mtu);
   connection_.rnr_retry = attributes.rnr_retry.value_or(connection_.rnr_retry);
   connection_.rnr_timer = attributes.rnr_timer.value_or(connection_.rnr_timer);
   connection_.reads_max = attributes.reads_max.value_or(connection_.reads_max);
   connection_.answers_max = attributes.answers_max.value_or(connection_.answers_max);
+  if (attributes.queue_key) datagram_.set_queue_key(*attributes.queue_key);
   timeout_ = attributes.timeout.value_or(timeout_);
   retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
   retry_exponential_ = attributes.retry_exponential.value_or(retry_exponential_);
-  if (attributes.timeout || attributes.retry_linear || attributes.retry_exponential || attributes.transport)
-    with_requester(
-        [&](auto& requester) { requester.retry().configure(timeout_, retry_linear_, retry_exponential_); });
-  if (!attributes.state || from == to) return true;
+  if (attributes.timeout || attributes.retry_linear || attributes.retry_exponential) {
+    requester_.retry().configure(timeout_, retry_linear_, retry_exponential_);
+    rc_requester_.retry().configure(timeout_, retry_linear_, retry_exponential_);
+  }
+}
+
+bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now) {
+  if (!acceptable(attributes)) return false;
+  take_attributes(attributes);
+  const QueuePairState from = state();
+  const QueuePairState to = attributes.state.value_or(from);
+  if (from == to) return true;
   switch (to) {
     case QueuePairState::kReset:
       return_to_reset(services);
@@ -115,12 +136,11 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
       enter_error(services, CompletionStatus::kFlushed, now);
       break;
     case QueuePairState::kReadyToReceive:
-      connect(*attributes.receive_psn, services, now);
+      connect(attributes.receive_psn.value_or(Psn{}), services, now);
       break;
     case QueuePairState::kReadyToSend:
-      if (from == QueuePairState::kReadyToReceive) {
-        start_requester(*attributes.send_psn, services);
-      }
+      if (from == QueuePairState::kReadyToReceive)
+        start_requester(attributes.send_psn.value_or(Psn{}), services);
       break;
     case QueuePairState::kDraining:
       drain_reported_ = false;
@@ -133,37 +153,40 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
 }
 
 void QueuePair::start_requester(Psn first, Services& services) {
-  const uint64_t send_index = send_queue_.head();
-  if (speaks_mrc()) {
-    const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
-    requester_.reset(services.config, shared ? &peer_->controller : &own_controller_, first);
-    reads_.reset(kReadsMax);
-  } else {
-    rc_requester_.reset(services.config, first);
+  switch (wire()) {
+    case Wire::kMrc: {
+      const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
+      requester_.reset(services.config, shared ? &peer_->controller : &own_controller_, first);
+      reads_.reset(kReadsMax);
+      break;
+    }
+    case Wire::kRc:
+      rc_requester_.reset(services.config, first);
+      break;
+    case Wire::kDatagram:
+      datagram_.start_sending(first);
+      break;
   }
-  with_requester([&](auto& requester) { requester.skip_to(send_index); });
+  with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
+}
+
+uint32_t QueuePair::copied_segments() const {
+  return config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0;
 }
 
 void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
   disconnect(services);
-  const uint32_t copied_segments =
-      config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0;
-  if (speaks_mrc()) {
-    CongestionConfig congestion;
-    congestion.algorithm = services.config.congestion;
-    congestion.window_bytes = services.config.window_bytes;
-    congestion.nscc = services.config.nscc;
-    peer_ = services.peers.acquire(connection_.destination, congestion, seed_);
-    own_controller_.reset(congestion);
-    connection_.strict = transport_ == Transport::kMrcStrict;
-    connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
-    if (!connection_.strict) negotiation_.start(now);
-    responder_.reset(services.config, first, connection_.answers_max, copied_segments);
-    responses_.reset(kReadsMax);
-    make_paths(services);
-  } else {
-    rc_responder_.reset(first, connection_.answers_max, copied_segments);
-    make_single_path(services);
+  switch (wire()) {
+    case Wire::kMrc:
+      connect_mrc(first, services, now);
+      break;
+    case Wire::kRc:
+      rc_responder_.reset(first, connection_.answers_max, copied_segments());
+      make_single_path(services);
+      break;
+    case Wire::kDatagram:
+      datagram_.reset(copied_segments(), seed_);
+      return;  // every datagram has a destination of its own
   }
   connection_.resolved = 0;
   for (size_t plane = 0; plane < services.transmitter.plane_count(); ++plane) {
@@ -176,6 +199,21 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
     network.outer_source = connection_.source;
   }
   resolve_next_hops(services);
+}
+
+void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
+  CongestionConfig congestion;
+  congestion.algorithm = services.config.congestion;
+  congestion.window_bytes = services.config.window_bytes;
+  congestion.nscc = services.config.nscc;
+  peer_ = services.peers.acquire(connection_.destination, congestion, seed_);
+  own_controller_.reset(congestion);
+  connection_.strict = transport_ == Transport::kMrcStrict;
+  connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
+  if (!connection_.strict) negotiation_.start(now);
+  responder_.reset(services.config, first, connection_.answers_max, copied_segments());
+  responses_.reset(kReadsMax);
+  make_paths(services);
 }
 
 void QueuePair::make_paths(Services& services) {
@@ -235,6 +273,7 @@ void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
 }
 
 void QueuePair::resolve_next_hops(Services& services) {
+  if (wire() == Wire::kDatagram) return;
   const auto planes = services.transmitter.plane_count();
   if (connection_.resolved == (PlaneMask{1} << planes) - 1) return;
   for (size_t plane = 0; plane < planes; ++plane) {
@@ -253,12 +292,18 @@ void QueuePair::return_to_reset(Services& services) {
   send_queue_.release(send_queue_.tail());
   receive_queue_.release(receive_queue_.tail());
   disconnect(services);
-  if (speaks_mrc()) {
-    requester_.reset(services.config, &own_controller_, Psn{});
-    responder_.reset(services.config, Psn{}, 0, 0);
-  } else {
-    rc_requester_.reset(services.config, Psn{});
-    rc_responder_.reset(Psn{}, 0, 0);
+  switch (wire()) {
+    case Wire::kMrc:
+      requester_.reset(services.config, &own_controller_, Psn{});
+      responder_.reset(services.config, Psn{}, 0, 0);
+      break;
+    case Wire::kRc:
+      rc_requester_.reset(services.config, Psn{});
+      rc_responder_.reset(Psn{}, 0, 0);
+      break;
+    case Wire::kDatagram:
+      datagram_.reset(0, seed_);
+      break;
   }
   with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
   events_ = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A reliable connection: its state machine, its two work queues, and the requester and responder that work on
-// them: those of MRC or those of plain RC. queue_pair.cc is the state machine, queue_pair_traffic.cc the data
-// path.
+// A queue pair: its state machine, its two work queues, and what works on them: requester and responder of
+// MRC or of plain RC, or datagrams. queue_pair.cc is the state machine, queue_pair_traffic.cc the data path.
 #pragma once
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include "libmrc/path/path_set.h"
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
+#include "libmrc/qp/datagram.h"
 #include "libmrc/qp/negotiation.h"
 #include "libmrc/qp/rc_requester.h"
 #include "libmrc/qp/rc_responder.h"
@@ -25,7 +25,16 @@ namespace mrc {
 
 enum class QueuePairState : uint8_t { kReset, kInit, kReadyToReceive, kReadyToSend, kDraining, kError };
 
+enum class QueuePairType : uint8_t { kReliable, kDatagram };
+
+// IBTA 3.9.3: datagrams of connection managers go to this queue pair, with this Q_Key.
+inline constexpr Qpn kGeneralServiceQpn{1};
+inline constexpr uint32_t kGeneralServiceKey = 0x80010000;
+
 struct QueuePairConfig {
+  QueuePairType type = QueuePairType::kReliable;
+  bool general_service = false;        // kDatagram as QPN 1, of which an engine has one
+  std::optional<Transport> transport;  // kReliable: what it speaks; none: as the device
   ProtectionDomain domain{};
   CompletionQueue* send_completions = nullptr;
   CompletionQueue* receive_completions = nullptr;
@@ -36,19 +45,19 @@ struct QueuePairConfig {
   uint32_t receive_segments_max = 1;
   uint32_t inline_bytes_max = 0;
   bool signal_all = false;
-  std::optional<Transport> transport;  // none: the device's
-  void* owner = nullptr;               // the caller's object for this queue pair; handed back in events
+  void* owner = nullptr;  // the caller's object for this queue pair; handed back in events
 };
 
 // What modify() sets: only what has a value is changed.
 struct QueuePairAttributes {
   std::optional<QueuePairState> state;
   std::optional<Transport> transport;    // not after RTR
+  std::optional<uint32_t> queue_key;     // datagrams only, and there needed for INIT (but for QPN 1)
   std::optional<uint8_t> remote_access;  // AccessRight bits that the peer gets
   std::optional<IpAddress> source;
   std::optional<IpAddress> destination;
   std::optional<Qpn> destination_qpn;
-  std::optional<uint32_t> mtu;  // 256, 512, 1024, 2048, 4096
+  std::optional<uint32_t> mtu;  // 256, 512, 1024, 2048, 4096; of datagrams 4096 if it is not given
   std::optional<Psn> receive_psn;
   std::optional<Psn> send_psn;
   std::optional<Nanoseconds> timeout;  // 0 = never
@@ -88,6 +97,7 @@ class QueuePair {
   Transport transport() const { return transport_; }
 
   // --- under the device's lock ---
+  uint32_t queue_key() const { return datagram_.queue_key(); }
   const Connection& connection() const { return connection_; }
   const PathSet& paths() const { return paths_; }
   const Requester& requester() const { return requester_; }
@@ -127,8 +137,19 @@ class QueuePair {
  private:
   friend class Engine;
 
+  enum class Wire : uint8_t { kMrc, kRc, kDatagram };
+  Wire wire() const {
+    if (config_.type == QueuePairType::kDatagram) return Wire::kDatagram;
+    return transport_ == Transport::kRc ? Wire::kRc : Wire::kMrc;
+  }
+  bool speaks_mrc() const { return wire() == Wire::kMrc; }
+
   Context context(Services& services, Nanoseconds now);
+  bool acceptable(const QueuePairAttributes& attributes) const;
+  void take_attributes(const QueuePairAttributes& attributes);
   void connect(Psn first, Services& services, Nanoseconds now);
+  void connect_mrc(Psn first, Services& services, Nanoseconds now);
+  uint32_t copied_segments() const;
   void start_requester(Psn first, Services& services);
   void resolve_next_hops(Services& services);
   void build_templates(Plane plane, const TransportConfig& config);
@@ -139,23 +160,28 @@ class QueuePair {
   void flush_receives(Services& services, CompletionStatus first);
   void note(QueuePairEvent event) { events_ |= 1u << static_cast<unsigned>(event); }
   void settle(Services& services, Nanoseconds now);
-  bool speaks_mrc() const { return transport_ != Transport::kRc; }
   bool may_take(bool request) const;
   template <typename TheResponder>
   bool admit(Context& cx, bool request, TheResponder& responder);
   void receive_mrc(Context& cx, const Packet& packet, Plane plane);
   void receive_rc(Context& cx, const Packet& packet);
+  void receive_datagram(Context& cx, const Packet& packet);
   More transmit_mrc(Context& cx, size_t budget, bool fresh_answers);
   More transmit_rc(Context& cx, size_t budget);
+  More transmit_datagrams(Context& cx, size_t budget);
   void report_drained(Context& cx);
-  // Calls with the requester or responder of this queue pair's transport. What both have is named alike.
+  // Calls with what requests or responds on this queue pair's wire. What all of them have is named alike.
   template <typename Act>
-  decltype(auto) with_requester(Act&& act) {
-    return speaks_mrc() ? act(requester_) : act(rc_requester_);
+  auto with_requester(Act&& act) {
+    const Wire on = wire();
+    if (on == Wire::kMrc) return act(requester_);
+    return on == Wire::kRc ? act(rc_requester_) : act(datagram_);
   }
   template <typename Act>
-  decltype(auto) with_responder(Act&& act) {
-    return speaks_mrc() ? act(responder_) : act(rc_responder_);
+  auto with_responder(Act&& act) {
+    const Wire on = wire();
+    if (on == Wire::kMrc) return act(responder_);
+    return on == Wire::kRc ? act(rc_responder_) : act(datagram_);
   }
 
   QueuePairConfig config_;
@@ -171,6 +197,7 @@ class QueuePair {
   Responder responder_;
   RcRequester rc_requester_;
   RcResponder rc_responder_;
+  Datagram datagram_;
   ResponseQueue responses_;
   ReadTable reads_;
   Negotiation negotiation_;

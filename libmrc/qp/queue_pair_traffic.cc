@@ -9,19 +9,22 @@ namespace mrc {
 // ------------------------------------------------------------------------------------------- arrivals
 
 void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
-  if (packet.source != connection_.destination) {
+  const Wire on = wire();
+  if (on != Wire::kDatagram && packet.source != connection_.destination) {
     ++services.counters.drops_wrong_peer;
     return;
   }
   Context cx = context(services, now);
   last_plane_ = plane;
-  switch (transport_) {
-    case Transport::kMrc:
-    case Transport::kMrcStrict:
+  switch (on) {
+    case Wire::kMrc:
       receive_mrc(cx, packet, plane);
       break;
-    case Transport::kRc:
+    case Wire::kRc:
       receive_rc(cx, packet);
+      break;
+    case Wire::kDatagram:
+      receive_datagram(cx, packet);
       break;
   }
   settle(services, now);
@@ -110,6 +113,16 @@ void QueuePair::receive_rc(Context& cx, const Packet& packet) {
   }
 }
 
+void QueuePair::receive_datagram(Context& cx, const Packet& packet) {
+  if (!is_ud(packet.bth.opcode) || packet.trimmed) {
+    ++cx.services.counters.drops_unsupported;
+  } else if (!may_take(true)) {
+    ++cx.services.counters.drops_wrong_state;
+  } else {
+    datagram_.receive(cx, packet);
+  }
+}
+
 // ------------------------------------------------------------------------------------------- sending
 
 QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now) {
@@ -123,12 +136,13 @@ QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services&
   }
   if (!connected()) return More::kNothing;
   resolve_next_hops(services);
-  switch (transport_) {
-    case Transport::kMrc:
-    case Transport::kMrcStrict:
+  switch (wire()) {
+    case Wire::kMrc:
       return transmit_mrc(cx, budget, fresh_answers);
-    case Transport::kRc:
+    case Wire::kRc:
       return transmit_rc(cx, budget);
+    case Wire::kDatagram:
+      return transmit_datagrams(cx, budget);
   }
   return More::kNothing;
 }
@@ -164,6 +178,16 @@ QueuePair::More QueuePair::transmit_rc(Context& cx, size_t budget) {
   if (answers.blocked || burst.blocked) return More::kBlocked;
   const bool more = rc_responder_.has_work() || (may_take(false) && rc_requester_.has_work(cx));
   return more ? More::kReady : More::kNothing;
+}
+
+QueuePair::More QueuePair::transmit_datagrams(Context& cx, size_t budget) {
+  if (!may_take(false)) return More::kNothing;
+  const Datagram::Burst burst = datagram_.transmit(cx, budget);
+  settle(cx.services, cx.now);
+  if (state() == QueuePairState::kError) return More::kNothing;
+  report_drained(cx);
+  if (burst.blocked) return More::kBlocked;
+  return datagram_.has_work(cx) ? More::kReady : More::kNothing;
 }
 
 void QueuePair::report_drained(Context& cx) {

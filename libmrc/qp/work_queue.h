@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "libmrc/memory/memory_table.h"
+#include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/psn.h"
 
 namespace mrc {
@@ -52,7 +53,16 @@ struct Segment {
 };
 static_assert(sizeof(Segment) == 16);
 
-// Behind it in the ring: `segments_max` segments, or the inline data.
+// Where a datagram goes: what verbs calls an address handle, the remote QPN and the Q_Key.
+struct DatagramAddress {
+  IpAddress source;
+  IpAddress destination;
+  Qpn qpn;
+  uint32_t queue_key = 0;
+};
+static_assert(sizeof(DatagramAddress) == 40);
+
+// Behind it in the ring: the address if it is a datagram, then `segments_max` segments or the inline data.
 struct SendRequest {
   // Written by the application, read by the engine.
   uint64_t work_id;
@@ -63,6 +73,7 @@ struct SendRequest {
   Operation operation;
   uint8_t flags;
   uint8_t segment_count;
+  uint8_t address_bytes;  // of the DatagramAddress right behind it; 0 on a reliable connection
   uint64_t compare_add;
   uint64_t swap;
   // Written by the engine when the request is turned into packets.
@@ -72,11 +83,22 @@ struct SendRequest {
   uint16_t receive_msn;
   bool answered;  // READ and atomics: the response is complete
 
-  Segment* segments() { return reinterpret_cast<Segment*>(this + 1); }
-  const Segment* segments() const { return reinterpret_cast<const Segment*>(this + 1); }
-  uint8_t* inline_data() { return reinterpret_cast<uint8_t*>(this + 1); }
-  const uint8_t* inline_data() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+  Segment* segments() { return reinterpret_cast<Segment*>(inline_data()); }
+  const Segment* segments() const { return reinterpret_cast<const Segment*>(inline_data()); }
+  uint8_t* inline_data() { return reinterpret_cast<uint8_t*>(this + 1) + address_bytes; }
+  const uint8_t* inline_data() const { return reinterpret_cast<const uint8_t*>(this + 1) + address_bytes; }
+
+  // Datagrams only. Comes before segments and inline data are filled in, which move behind it.
+  DatagramAddress& add_datagram_address() {
+    address_bytes = sizeof(DatagramAddress);
+    return datagram_address();
+  }
+  DatagramAddress& datagram_address() { return *reinterpret_cast<DatagramAddress*>(this + 1); }
+  const DatagramAddress& datagram_address() const {
+    return *reinterpret_cast<const DatagramAddress*>(this + 1);
+  }
 };
+static_assert(sizeof(SendRequest) == 64);
 
 struct ReceiveRequest {
   uint64_t work_id;

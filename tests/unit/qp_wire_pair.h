@@ -21,7 +21,7 @@ class PipePort : public Port {
   using Frame = std::vector<uint8_t>;
   MacAddress address() const override { return {}; }
   bool link_up() const override { return true; }
-  bool resolve(const IpAddress&, Qpn, MacAddress*) override { return true; }
+  bool resolve(const IpAddress&, Qpn, MacAddress*) override { return reachable; }
   size_t receive(std::span<RxFrame> frames) override {
     size_t count = 0;
     while (count < frames.size() && !arrived.empty() && arrived.begin()->first <= now) {
@@ -51,6 +51,7 @@ class PipePort : public Port {
   }
 
   PipePort* peer = nullptr;
+  bool reachable = true;
   std::multimap<Nanoseconds, Frame> arrived;
   std::function<bool(const Frame&)> drop;
   std::function<uint32_t(const Frame&)> copies;  // that arrive of one frame
@@ -90,6 +91,8 @@ struct PairOptions {
   bool jitter = false;
   uint64_t seed = 1;
   std::optional<Transport> transport;
+  QueuePairType type = QueuePairType::kReliable;
+  std::optional<uint32_t> queue_key;
   uint8_t retry_linear = 7;
   uint8_t retry_exponential = 0;  // 25 = for ever
   Nanoseconds timeout = 10 * kMillisecond;
@@ -140,6 +143,7 @@ class WirePair {
       config.send_segments_max = config.receive_segments_max = 4;
       config.inline_bytes_max = 256;
       config.transport = options.transport;
+      config.type = options.type;
       if (end == &b) config.shared_receives = shared.get();
       end->qp = end->engine->create(config);
     }
@@ -198,6 +202,7 @@ class WirePair {
     const auto address = reinterpret_cast<uint64_t>(data);
     return {address, bytes, end.engine->memory().add(kDomain, data, bytes, address, access)};
   }
+  IpAddress address_of(const End& end) const { return IpAddress::v4(10, 0, 0, &end == &a ? 1 : 2); }
   static std::vector<Completion> poll(CompletionQueue& queue) {
     std::vector<Completion> all;
     Completion one[1];
@@ -218,11 +223,12 @@ class WirePair {
     init.state = QueuePairState::kInit;
     init.remote_access = options.access;
     init.transport = options.transport;
+    init.queue_key = options.queue_key;
     self.engine->modify(*self.qp, init, 0);
     QueuePairAttributes receive;
     receive.state = QueuePairState::kReadyToReceive;
-    receive.source = IpAddress::v4(10, 0, 0, first ? 1 : 2);
-    receive.destination = IpAddress::v4(10, 0, 0, first ? 2 : 1);
+    receive.source = address_of(self);
+    receive.destination = address_of(peer);
     receive.destination_qpn = peer.qp->qpn();
     receive.mtu = options.mtu;
     receive.receive_psn = Psn(first ? 0xFFFFF8 : 5);
