@@ -93,7 +93,7 @@ void Fabric::add_link(Link::Kind kind, Plane plane, uint32_t lower, uint32_t upp
   Switch& above = *switches_[up.index];
   above.add_down(down_channel);
   if (kind == Link::Kind::kHost) {
-    above.add_usid(usid_of_host(lower % config_.hosts_per_leaf), down_channel);
+    above.add_usid(usid_of_host(plane, lower % config_.hosts_per_leaf), down_channel);
   } else {
     Switch& below = *switches_[down.index];
     below.add_up(up_channel);
@@ -163,18 +163,19 @@ IpAddress Fabric::usid_path(uint32_t from, uint32_t to, Plane plane, uint32_t ch
   size_t count = 0;
   usids[count++] = usid_of(Tier::kLeaf, plane, leaf_from);
   if (leaf_from != leaf_to) {
-    const uint32_t spine = choice % config_.spines;
     const uint32_t pod_from = leaf_from / config_.leaves;
     const uint32_t pod_to = leaf_to / config_.leaves;
+    const uint32_t cores = pod_from != pod_to ? config_.cores_per_spine : 1;
+    const uint32_t spine = choice / cores % config_.spines;
     usids[count++] = usid_of(Tier::kSpine, plane, pod_from * config_.spines + spine);
     if (pod_from != pod_to) {
-      const uint32_t core = choice / config_.spines % config_.cores_per_spine;
+      const uint32_t core = choice % cores;
       usids[count++] = usid_of(Tier::kCore, plane, spine * config_.cores_per_spine + core);
       usids[count++] = usid_of(Tier::kSpine, plane, pod_to * config_.spines + spine);
     }
     usids[count++] = usid_of(Tier::kLeaf, plane, leaf_to);
   }
-  usids[count++] = usid_of_host(to % config_.hosts_per_leaf);
+  usids[count++] = usid_of_host(plane, to % config_.hosts_per_leaf);
   return make_usid_address(kUsidBlock, {usids.data(), count});
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "libmrc/path/srv6_template.h"
 #include "libmrc/wire/srv6.h"
 #include "tests/sim/core/frame_headers.h"
 #include "tests/sim/core/random.h"
@@ -10,8 +11,7 @@
 namespace mrc::sim {
 
 namespace {
-constexpr uint8_t kUsidTier[] = {2, 1, 3};  // leaf, spine, core
-constexpr uint16_t kUsidHost = 0x9000;
+constexpr uint8_t kUsidTier[] = {kTierT0, kTierT1, kTierT2};  // leaf, spine, core
 constexpr const char* kTierName[] = {"leaf", "spine", "core"};
 }  // namespace
 
@@ -19,8 +19,8 @@ uint16_t usid_of(Tier tier, Plane plane, uint32_t index) {
   return make_usid(kUsidTier[static_cast<size_t>(tier)], plane, static_cast<uint8_t>(index));
 }
 
-uint16_t usid_of_host(uint32_t place_at_leaf) {
-  return static_cast<uint16_t>(kUsidHost | (place_at_leaf & 0xFFF));
+uint16_t usid_of_host(Plane plane, uint32_t place_at_leaf) {
+  return make_usid(kTierHost, plane, static_cast<uint8_t>(place_at_leaf));
 }
 
 Switch::Switch(Tier tier, Plane plane, uint32_t index, uint64_t salt)
