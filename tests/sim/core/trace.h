@@ -41,6 +41,7 @@ class Trace {
  public:
   void note(Picoseconds now, uint32_t channel, const Frame& frame, Fate fate) {
     ++counts_[static_cast<size_t>(fate)];
+    if (frame.data) ++data_counts_[static_cast<size_t>(fate)];
     fold(now);
     fold(static_cast<uint64_t>(channel) << 40 | static_cast<uint64_t>(fate) << 32 | frame.length);
     if (fate == Fate::kDelivered) fold_bytes(frame);
@@ -49,6 +50,8 @@ class Trace {
 
   uint64_t hash() const { return hash_; }
   uint64_t count(Fate fate) const { return counts_[static_cast<size_t>(fate)]; }
+  // Of frames that carry payload.
+  uint64_t data_count(Fate fate) const { return data_counts_[static_cast<size_t>(fate)]; }
   uint64_t gone() const;  // frames that were lost or dropped, whatever the reason
 
   // Every packet as a line of text. `names`: of the channels, by number.
@@ -65,6 +68,7 @@ class Trace {
 
   uint64_t hash_ = 0xCBF29CE484222325u;
   std::array<uint64_t, static_cast<size_t>(Fate::kCount)> counts_{};
+  std::array<uint64_t, static_cast<size_t>(Fate::kCount)> data_counts_{};
   std::FILE* out_ = nullptr;
   std::vector<std::string> names_;
 };
