@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/sim/report/json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace mrc::sim {
+
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string number(double value) {
+  if (!std::isfinite(value)) return "null";
+  char text[40];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+}  // namespace
+
+std::string format_value(double value) {
+  char text[40];
+  if (value == std::floor(value) && std::fabs(value) < 1e15) {
+    std::snprintf(text, sizeof text, "%.0f", value);
+  } else {
+    std::snprintf(text, sizeof text, std::fabs(value) < 10 ? "%.4f" : "%.1f", value);
+  }
+  return text;
+}
+
+std::string to_json(const ScenarioResult& result) {
+  std::string out = "{\"scenario\":" + quoted(result.scenario) + ",\"seed\":" + std::to_string(result.seed) +
+                    ",\"ok\":" + (result.ok() ? "true" : "false") + ",\"rows\":[";
+  for (size_t i = 0; i < result.rows.size(); ++i) {
+    const Row& row = result.rows[i];
+    out += i == 0 ? "\n" : ",\n";
+    out += "{\"name\":" + quoted(row.name) + ",\"value\":" + number(row.value);
+    if (!row.unit.empty()) out += ",\"unit\":" + quoted(row.unit);
+    out += ",\"target\":" + (row.target ? number(*row.target) : "null");
+    if (row.target) out += std::string(",\"bound\":") + (row.at_least ? "\"at_least\"" : "\"at_most\"");
+    out += std::string(",\"ok\":") + (row.ok() ? "true" : "false") + "}";
+  }
+  return out + "]}\n";
+}
+
+std::string to_table(const ScenarioResult& result) {
+  size_t width = 10;
+  for (const Row& row : result.rows) width = std::max(width, row.name.size());
+  std::string out = result.scenario + " (seed " + std::to_string(result.seed) + ")\n";
+  for (const Row& row : result.rows) {
+    char line[300];
+    const std::string target =
+        row.target ? (row.at_least ? ">= " : "<= ") + format_value(*row.target) : std::string();
+    std::snprintf(line, sizeof line, "  %-*s %14s %-5s %-12s %s\n", static_cast<int>(width), row.name.c_str(),
+                  format_value(row.value).c_str(), row.unit.c_str(), target.c_str(),
+                  !row.target ? ""
+                  : row.ok()  ? "ok"
+                              : "MISSED");
+    out += line;
+  }
+  return out;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A scenario's result as text: JSON for programs, a table for people.
+#pragma once
+
+#include <string>
+
+#include "tests/sim/scenarios/scenario.h"
+
+namespace mrc::sim {
+
+// {"scenario","seed","rows":[{"name","value","unit","target","ok"}]}
+std::string to_json(const ScenarioResult& result);
+std::string to_table(const ScenarioResult& result);
+// 12345.678 -> "12345.7": as many digits as mean something.
+std::string format_value(double value);
+
+}  // namespace mrc::sim

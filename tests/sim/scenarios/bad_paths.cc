@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// R2: a path that loses some packets, and one that swallows all. How soon is it out of use, and what does it
+// cost?
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+
+namespace {
+
+constexpr Picoseconds kWarmUp = 500 * kPerMicrosecond;
+
+WorldConfig two_hosts(uint32_t paths, const ScenarioOptions& options) {
+  WorldConfig config;
+  config.topology.planes = 8;
+  config.topology.leaves = 2;
+  config.topology.hosts_per_leaf = 1;
+  config.topology.spines = 16;
+  config.paths = paths;
+  config.window_packets = 2048;
+  config.srv6 = true;
+  config.apply(options);
+  config.buffer_bytes = options.size.value_or(1u << 20);
+  return config;
+}
+
+StreamConfig endless(const WorldConfig& config) {
+  StreamConfig stream;
+  stream.message_bytes = config.buffer_bytes;
+  stream.messages = 0;
+  stream.depth = 16;
+  return stream;
+}
+
+double steady_goodput(const WorldConfig& config, Picoseconds length) {
+  World world(config);
+  world.add_stream(0, 1, endless(config));
+  Meter meter(world, {1}, 10 * kPerMicrosecond);
+  world.run_until(kWarmUp + length);
+  return meter.rate(kWarmUp, kWarmUp + length);
+}
+
+}  // namespace
+
+ScenarioResult run_bad_ev(const ScenarioOptions& options) {
+  ScenarioResult result;
+  WorldConfig config = two_hosts(2, options);
+  config.backups = 2;
+  const double drop = options.loss.value_or(0.2);
+  const Picoseconds length = (options.quick ? 4 : 20) * kPerMillisecond;
+  const double baseline = steady_goodput(config, length);
+
+  World world(config);
+  Stream& stream = world.add_stream(0, 1, endless(config));
+  Meter meter(world, {1}, 10 * kPerMicrosecond);
+  const PathSet& paths = stream.queue_pair().paths();
+  const PathId bad{0};
+  Fault fault;
+  fault.kind = FaultKind::kEntropyLoss;
+  fault.probability = drop;
+  fault.begin = kWarmUp;
+  fault.entropies = {static_cast<uint32_t>(paths.at(bad).entropy)};
+  fault.channels = {world.fabric().host_link(0, paths.at(bad).plane).up_channel};
+  world.faults().add(std::move(fault));
+  Picoseconds first_loss = 0;
+  Picoseconds out_at = 0;
+  while (world.fabric().step(kWarmUp + length)) {
+    if (first_loss == 0 && world.fabric().core().trace.data_count(Fate::kLostEntropy) > 0)
+      first_loss = world.now();
+    if (first_loss != 0 && out_at == 0 && !paths.at(bad).in_use()) out_at = world.now();
+  }
+  const auto rtts = [&world](Picoseconds time) {
+    return static_cast<double>(time) / static_cast<double>(world.rtt());
+  };
+  const double goodput = meter.rate(kWarmUp, kWarmUp + length);
+  result.add("goodput_without_fault", baseline, "Gb/s");
+  result.add("goodput", goodput, "Gb/s");
+  result.add_at_least("goodput_of_baseline", goodput / baseline, 0.98);
+  result.add_at_most("out_of_use_after_first_loss", out_at == 0 ? 1e9 : rtts(out_at - first_loss), 2, "RTT");
+  result.add("packets_lost", static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostEntropy)));
+  result.add_at_most("errors", world.failures(), 0);
+  result.plots.push_back({"One EV of 16 drops", "ms", "Gb/s", {meter.series("goodput")}, true});
+  return result;
+}
+
+ScenarioResult run_black_hole(const ScenarioOptions& options) {
+  ScenarioResult result;
+  const WorldConfig config = two_hosts(16, options);
+  const Picoseconds length = (options.quick ? 4 : 20) * kPerMillisecond;
+  const double baseline = steady_goodput(config, length);
+
+  World world(config);
+  world.add_stream(0, 1, endless(config));
+  Meter meter(world, {1}, 10 * kPerMicrosecond);
+  const Link& link = *world.fabric().find_link(Link::Kind::kSpine, 0, 0, 3);
+  Fault fault;
+  fault.kind = FaultKind::kBlackHole;
+  fault.begin = kWarmUp;
+  fault.channels = {link.up_channel, link.down_channel};
+  world.faults().add(std::move(fault));
+  const Trace& trace = world.fabric().core().trace;
+  uint64_t seen = 0;
+  Picoseconds last_data = kWarmUp;
+  uint64_t late = 0;  // data packets that still took the path
+  while (world.fabric().step(kWarmUp + length)) {
+    const uint64_t lost = trace.data_count(Fate::kLostBlackHole);
+    if (lost == seen) continue;
+    if (world.now() > kWarmUp + 3 * world.rtt()) late += lost - seen;
+    seen = lost;
+    last_data = world.now();
+  }
+  const double goodput = meter.rate(kWarmUp, kWarmUp + length);
+  result.add("goodput_without_fault", baseline, "Gb/s");
+  result.add("goodput_of_baseline", goodput / baseline);
+  result.add("data_packets_lost", static_cast<double>(seen));
+  result.add_at_most("data_packets_after_3_rtt", static_cast<double>(late), 0);
+  result.add_at_most("last_data_packet_on_it",
+                     static_cast<double>(last_data - kWarmUp) / static_cast<double>(world.rtt()), 3, "RTT");
+  result.add_at_most("errors", world.failures(), 0);
+  result.plots.push_back({"A path is black-holed", "ms", "Gb/s", {meter.series("goodput")}, true});
+  return result;
+}
+
+}  // namespace mrc::sim

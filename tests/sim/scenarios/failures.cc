@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// R3 and R4: links cut one by one, a plane that goes and comes back, a spine that reboots.
+#include <algorithm>
+
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+
+namespace {
+
+constexpr Picoseconds kWarmUp = kPerMillisecond;
+constexpr Picoseconds kSample = 20 * kPerMicrosecond;
+
+WorldConfig two_hosts(const ScenarioOptions& options) {
+  WorldConfig config;
+  config.topology.planes = 8;
+  config.topology.leaves = 2;
+  config.topology.hosts_per_leaf = 1;
+  config.topology.spines = 16;
+  config.paths = 16;
+  config.window_packets = 2048;
+  config.apply(options);
+  config.buffer_bytes = options.size.value_or(1u << 20);
+  return config;
+}
+
+Stream& add_endless(World& world) {
+  StreamConfig stream;
+  stream.message_bytes = world.config().buffer_bytes;
+  stream.messages = 0;
+  stream.depth = 16;
+  return world.add_stream(0, 1, stream);
+}
+
+}  // namespace
+
+ScenarioResult run_link_cuts(const ScenarioOptions& options) {
+  ScenarioResult result;
+  World world(two_hosts(options));
+  add_endless(world);
+  Meter meter(world, {1}, kSample);
+  const uint32_t cuts = options.quick ? 5 : 20;
+  const Picoseconds step = kPerMillisecond;
+  std::vector<const Link*> links;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kSpine) links.push_back(&link);
+  Random random(mix(options.seed + 20));
+  for (uint32_t i = 0; i < cuts; ++i) {
+    std::swap(links[i], links[i + random.below(links.size() - i)]);
+    world.faults().link_down(*links[i], kWarmUp + i * step, kForever);
+  }
+  const Picoseconds end = kWarmUp + (cuts + 2) * step;
+  world.run_until(end);
+  const double baseline = meter.rate(kWarmUp / 2, kWarmUp);
+  const double lowest = meter.lowest(kWarmUp, end, kPerMillisecond);
+  result.add("links_cut", cuts);
+  result.add("goodput_before", baseline, "Gb/s");
+  result.add("goodput_during", meter.rate(kWarmUp, end), "Gb/s");
+  result.add_at_least("lowest_ms_of_baseline", lowest / baseline, 0.90);
+  result.add("data_packets_lost",
+             static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostDown)));
+  result.add_at_most("errors", world.failures(), 0);
+  result.plots.push_back({"Leaf-spine links cut, one per ms", "ms", "Gb/s", {meter.series("goodput")}, true});
+  return result;
+}
+
+ScenarioResult run_plane_cut(const ScenarioOptions& options) {
+  ScenarioResult result;
+  const WorldConfig config = two_hosts(options);
+  Plot plot{"A plane goes down at 1 ms and comes back", "ms", "Gb/s", {}, true};
+  // The plane's leaves lose power, and the hosts see it; or its spines do, and nobody does.
+  for (const bool silent : {false, true}) {
+    World world(config);
+    add_endless(world);
+    Meter meter(world, {1}, kSample);
+    const Picoseconds back = kWarmUp + (options.quick ? 3 : 5) * kPerMillisecond;
+    const Picoseconds end = back + (options.quick ? 4 : 10) * kPerMillisecond;
+    const Plane plane = 3 % static_cast<Plane>(config.topology.planes);
+    if (silent) {
+      for (uint32_t spine = 0; spine < config.topology.spines; ++spine)
+        world.faults().switch_dead(Tier::kSpine, plane, spine, kWarmUp, back);
+    } else {
+      for (uint32_t host = 0; host < 2; ++host) world.faults().port_down(host, plane, kWarmUp, back);
+    }
+    world.run_until(end);
+    const std::string name = silent ? "spines_dead_" : "ports_down_";
+    const double baseline = meter.rate(kWarmUp / 2, kWarmUp);
+    const double share = 1.0 - 1.0 / config.topology.planes;
+    const Picoseconds rtt = world.rtt();
+    const double after = meter.rate(kWarmUp + 10 * rtt, kWarmUp + 60 * rtt) / baseline;
+    // How long until 10 round trips in a row carry what the planes that are left can carry.
+    const auto recovery = [&](Picoseconds from, Picoseconds until, double wanted) {
+      for (Picoseconds at = from; at + 10 * rtt <= until; at += kSample)
+        if (meter.rate(at, at + 10 * rtt) >= wanted * baseline)
+          return static_cast<double>(at - from) / static_cast<double>(rtt);
+      return 1e9;
+    };
+    result.add(name + "goodput_before", baseline, "Gb/s");
+    result.add_at_least(name + "rate_after_10_rtt_of_7/8", after / share, 0.99);
+    result.add_at_most(name + "time_to_7/8", recovery(kWarmUp, back, 0.99 * share), 10, "RTT");
+    result.add(name + "time_to_full_rate", recovery(back, end, 0.99) * to_microseconds(rtt), "us");
+    result.add_at_least(name + "rate_at_the_end", meter.rate(end - kPerMillisecond, end) / baseline, 0.99);
+    result.add_at_most(name + "errors", world.failures(), 0);
+    plot.series.push_back(meter.series(silent ? "spines dead" : "ports down"));
+  }
+  result.plots.push_back(std::move(plot));
+  return result;
+}
+
+ScenarioResult run_spine_reboot(const ScenarioOptions& options) {
+  ScenarioResult result;
+  World world(two_hosts(options));
+  add_endless(world);
+  Meter meter(world, {1}, kSample);
+  const Picoseconds back = kWarmUp + (options.quick ? 2 : 5) * kPerMillisecond;
+  const Picoseconds end = back + (options.quick ? 3 : 10) * kPerMillisecond;
+  // It forwards nothing for a while, comes back, and once more.
+  world.faults().switch_dead(Tier::kSpine, 0, 5, kWarmUp, back);
+  world.faults().switch_dead(Tier::kSpine, 0, 5, back + kPerMillisecond, back + 2 * kPerMillisecond);
+  world.run_until(end);
+  const double baseline = meter.rate(kWarmUp / 2, kWarmUp);
+  result.add("goodput_before", baseline, "Gb/s");
+  result.add_at_least("lowest_ms_of_baseline", meter.lowest(kWarmUp, end, kPerMillisecond) / baseline, 0.90);
+  result.add_at_least("rate_at_the_end", meter.rate(end - kPerMillisecond, end) / baseline, 0.99);
+  result.add("data_packets_lost",
+             static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostDown)));
+  result.add_at_most("errors", world.failures(), 0);
+  result.plots.push_back({"A spine reboots", "ms", "Gb/s", {meter.series("goodput")}, true});
+  return result;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// R6: many to one, and what it does to a flow that goes somewhere else.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+
+namespace {
+
+struct Incast {
+  const char* name;
+  uint32_t senders;
+  uint64_t size;
+  double target;
+};
+
+void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResult* result, Plot* plot) {
+  WorldConfig config;
+  uint32_t k = 4;
+  while (k * k * k / 4 < incast.senders + 1) k += 2;
+  config.topology = TopologyConfig::fat_tree(k);
+  config.paths = 64;
+  config.window_packets = 128;
+  config.controller = CongestionAlgorithm::kNscc;
+  config.apply(options);
+  config.buffer_bytes = incast.size;
+  config.queue_pairs_per_host = 1;
+  config.queue_pairs_at[0] = incast.senders;
+  for (uint32_t host = 0; host <= incast.senders; ++host) config.hosts.push_back(host);
+  World world(config);
+  StreamConfig stream;
+  stream.message_bytes = incast.size;
+  stream.depth = 1;
+  for (uint32_t from = 1; from <= incast.senders; ++from) world.add_stream(from, 0, stream);
+  const bool done = world.run_until_done(kPerSecond);
+  std::vector<double> times;
+  for (const auto& flow : world.streams()) times.push_back(to_microseconds(flow->finished_at()));
+  const double finished = *std::max_element(times.begin(), times.end());
+  // The last hop never idle, then the way back of the last acknowledgement.
+  const double bits = static_cast<double>(incast.senders) * static_cast<double>(incast.size) * 8;
+  const double ideal = bits / (world.payload_gigabits() * 1e3) + to_microseconds(world.rtt());
+  const std::string name = std::string(incast.name) + "_";
+  const Trace& trace = world.fabric().core().trace;
+  result->add(name + "ideal", ideal, "us");
+  result->add(name + "finished", done ? finished : 1e9, "us");
+  result->add_at_least(name + "of_ideal", done ? ideal / finished : 0, incast.target);
+  add_percentiles(result, name + "flow", times, "us");
+  result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
+  result->add(name + "dropped", static_cast<double>(trace.count(Fate::kDropQueue)));
+  result->add(name + "retransmits", static_cast<double>(world.counters().retransmits()));
+  result->add_at_most(name + "errors", world.failures(), 0);
+  plot->series.push_back(cdf(incast.name, times));
+}
+
+}  // namespace
+
+ScenarioResult run_incast(const ScenarioOptions& options) {
+  ScenarioResult result;
+  Plot plot{"Flow completion times under incast", "microseconds", "share", {}, false};
+  if (options.hosts || options.size) {
+    const Incast incast{"incast", options.hosts.value_or(128) - 1, options.size.value_or(2'000'000), 0.87};
+    run_one(options, incast, &result, &plot);
+  } else if (options.quick) {
+    run_one(options, {"31_to_1_500KB", 31, 500'000, 0.87}, &result, &plot);
+  } else {
+    run_one(options, {"127_to_1_2MB", 127, 2'000'000, 0.966}, &result, &plot);
+    run_one(options, {"1023_to_1_100KB", 1023, 100'000, 0.87}, &result, &plot);
+  }
+  result.plots.push_back(std::move(plot));
+  return result;
+}
+
+// Four racks of four, four spines. Seven senders of other racks to host 0; the victim goes to host 1 beside
+// it.
+ScenarioResult run_incast_victim(const ScenarioOptions& options) {
+  ScenarioResult result;
+  WorldConfig config;
+  config.topology.tiers = 2;
+  config.topology.leaves = 4;
+  config.topology.hosts_per_leaf = 4;
+  config.topology.spines = 4;
+  config.paths = 64;
+  config.window_packets = 512;
+  config.queue_pairs_per_host = 16;
+  config.apply(options);
+  StreamConfig stream;
+  stream.message_bytes = options.size.value_or(64 << 10);
+  stream.messages = 0;
+  stream.depth = 8;
+  config.buffer_bytes = stream.message_bytes;
+  const Picoseconds warm_up = 2 * kPerMillisecond;
+  const Picoseconds end = warm_up + (options.quick ? 4 : 20) * kPerMillisecond;
+  constexpr uint32_t kVictimFrom = 15;
+  constexpr uint32_t kSenders[] = {4, 5, 6, 8, 9, 10, 12};
+  Plot plot{"Seven to one, and a victim", "ms", "Gb/s", {}, true};
+  double victim_rate[2] = {};
+  for (const bool crowded : {false, true}) {
+    World world(config);
+    world.add_stream(kVictimFrom, 1, stream);
+    std::vector<Stream*> flows;
+    if (crowded)
+      for (const uint32_t from : kSenders) flows.push_back(&world.add_stream(from, 0, stream));
+    Meter victim(world, {1}, 50 * kPerMicrosecond);
+    Meter target(world, {0}, 50 * kPerMicrosecond);
+    world.run_until(warm_up);
+    std::vector<uint64_t> before;
+    for (const Stream* flow : flows) before.push_back(flow->completed_bytes());
+    world.run_until(end);
+    victim_rate[crowded ? 1 : 0] = victim.rate(warm_up, end);
+    plot.series.push_back(victim.series(crowded ? "victim with incast" : "victim alone"));
+    if (!crowded) continue;
+    std::vector<double> shares;
+    for (size_t i = 0; i < flows.size(); ++i)
+      shares.push_back(static_cast<double>(flows[i]->completed_bytes() - before[i]) * 8000.0 /
+                       static_cast<double>(end - warm_up));
+    double mean = 0;
+    for (const double share : shares) mean += share / static_cast<double>(shares.size());
+    double worst = 0;
+    for (const double share : shares) worst = std::max(worst, std::fabs(share - mean) / mean);
+    result.add("incast_goodput", target.rate(warm_up, end), "Gb/s");
+    result.add("incast_of_line_rate", target.rate(warm_up, end) / world.payload_gigabits());
+    result.add_at_most("shares_off_the_mean", worst, 0.10);
+    result.add_at_most("errors", world.failures(), 0);
+    plot.series.push_back(target.series("incast, all seven"));
+  }
+  result.add("victim_alone", victim_rate[0], "Gb/s");
+  result.add("victim_with_incast", victim_rate[1], "Gb/s");
+  result.add_at_least("victim_of_alone", victim_rate[1] / victim_rate[0], 0.97);
+  result.plots.push_back(std::move(plot));
+  return result;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// R1: one stream over all planes at several loss rates, on the last hop of every path and in both directions;
+// and what the loss does to single messages.
+#include <algorithm>
+
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+
+namespace {
+
+struct Measured {
+  double goodput = 0;
+  bool done = false;
+  uint32_t failures = 0;
+  uint64_t retransmits = 0;
+  std::vector<double> latencies;
+};
+
+void lose_everywhere(World& world, double loss) {
+  if (loss <= 0) return;
+  Fault fault;
+  fault.kind = FaultKind::kLoss;
+  fault.probability = loss;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
+  world.faults().add(std::move(fault));
+}
+
+Measured measure(const WorldConfig& config, double loss, const StreamConfig& stream, Picoseconds deadline) {
+  World world(config);
+  lose_everywhere(world, loss);
+  const uint32_t to = config.topology.host_count() - 1;
+  Stream& measured = world.add_stream(0, to, stream);
+  Measured result;
+  result.done = world.run_until_done(deadline);
+  // What did not finish in time still moved so many bytes.
+  result.goodput = result.done
+                       ? measured.goodput_gigabits()
+                       : static_cast<double>(world.placed(to)) * 8000.0 / static_cast<double>(deadline);
+  result.failures = world.failures();
+  result.retransmits = world.counters().retransmits();
+  result.latencies = measured.latencies();
+  return result;
+}
+
+std::string percent(double loss) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g%%", loss * 100);
+  return text;
+}
+
+}  // namespace
+
+ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
+  ScenarioResult result;
+  WorldConfig config;
+  config.topology.planes = 8;
+  config.topology.leaves = 2;
+  config.topology.hosts_per_leaf = 1;
+  config.topology.spines = 16;
+  config.paths = 16;
+  config.window_packets = 2048;
+  config.queue_pairs_per_host = 16;
+  config.apply(options);
+  StreamConfig bulk;
+  bulk.message_bytes = options.size.value_or(32u << 20);
+  bulk.messages = options.messages.value_or(options.quick ? 3 : 10);
+  bulk.depth = 2;
+  StreamConfig small;
+  small.message_bytes = 64 << 10;
+  small.messages = options.quick ? 500 : 4000;
+  small.depth = 8;
+  config.buffer_bytes = std::max<uint64_t>(bulk.message_bytes, small.message_bytes);
+  std::vector<double> losses = {0, 0.0001, 0.001, 0.01, 0.30};
+  if (options.loss) losses = {0, *options.loss};
+  Plot plot{"Completion of 64 KiB messages", "microseconds", "share", {}, false};
+  for (const Transport& transport : all_transports()) {
+    config.transport = transport;
+    double lossless = 0;
+    for (const double loss : losses) {
+      const bool heavy = loss > 0.1;
+      StreamConfig stream = bulk;
+      if (heavy) stream.messages = 1;
+      const Measured bulk_run = measure(config, loss, stream, heavy ? 20 * kPerMillisecond : kPerSecond);
+      if (loss == 0) lossless = bulk_run.goodput;
+      const std::string name = transport.name() + "_loss_" + percent(loss);
+      result.add(name + "_goodput", bulk_run.goodput, "Gb/s");
+      const double ratio = bulk_run.goodput / lossless;
+      const bool judged = transport.protocol == Protocol::kMrc;
+      if (judged && loss == 0.001) {
+        result.add_at_least(name + "_of_lossless", ratio, 0.99);
+      } else if (judged && loss == 0.01) {
+        result.add_at_least(name + "_of_lossless", ratio, 0.90);
+      } else if (judged && heavy) {
+        result.add_at_least(name + "_of_lossless", ratio, 0.001);  // still moving
+        result.add_at_most(name + "_errors", bulk_run.failures, 0);
+      } else if (loss > 0) {
+        result.add(name + "_of_lossless", ratio);
+      }
+      result.add(name + "_retransmits", static_cast<double>(bulk_run.retransmits));
+      if (heavy) continue;
+      const Measured small_run = measure(config, loss, small, kPerSecond);
+      add_percentiles(&result, name + "_64KiB", small_run.latencies, "us");
+      plot.series.push_back(cdf(transport.name() + " " + percent(loss), small_run.latencies));
+    }
+  }
+  result.plots.push_back(std::move(plot));
+  return result;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// R5: every host sends one flow and receives one, through three tiers without oversubscription.
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "tests/sim/scenarios/memory_use.h"
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+
+namespace {
+
+// The smallest fat tree that has so many hosts.
+uint32_t fat_tree_arity(uint32_t hosts) {
+  uint32_t k = 4;
+  while (k * k * k / 4 < hosts) k += 2;
+  return k;
+}
+
+// Nobody sends to itself.
+std::vector<uint32_t> draw_permutation(uint32_t count, uint64_t seed) {
+  Random random(seed);
+  std::vector<uint32_t> to(count);
+  std::iota(to.begin(), to.end(), 0);
+  // Sattolo: one cycle over all.
+  for (uint32_t i = count - 1; i > 0; --i) std::swap(to[i], to[random.below(i)]);
+  return to;
+}
+
+struct Outcome {
+  double slowest_us = 0;
+  std::vector<double> times_us;
+  uint32_t failures = 0;
+  bool done = false;
+  uint64_t events = 0;
+  Counters counters;
+  uint64_t trimmed = 0;
+  uint64_t dropped = 0;
+};
+
+Outcome run(const WorldConfig& config, const std::vector<uint32_t>& to, uint64_t size, uint32_t degraded) {
+  World world(config);
+  Random random(mix(config.seed + 8));
+  std::vector<const Link*> cores;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kCore) cores.push_back(&link);
+  for (uint32_t i = 0; i < degraded; ++i) {
+    std::swap(cores[i], cores[i + random.below(cores.size() - i)]);
+    Fault fault;
+    fault.kind = FaultKind::kRate;
+    fault.probability = 0.1;
+    fault.channels = {cores[i]->up_channel, cores[i]->down_channel};
+    world.faults().add(std::move(fault));
+  }
+  StreamConfig stream;
+  stream.message_bytes = size;
+  stream.depth = 1;
+  for (uint32_t from = 0; from < to.size(); ++from)
+    if (to[from] != from) world.add_stream(from, to[from], stream);
+  Outcome outcome;
+  outcome.done = world.run_until_done(kPerSecond);
+  for (const auto& flow : world.streams()) outcome.times_us.push_back(to_microseconds(flow->finished_at()));
+  outcome.slowest_us = *std::max_element(outcome.times_us.begin(), outcome.times_us.end());
+  outcome.failures = world.failures();
+  outcome.events = world.fabric().events_run();
+  outcome.counters = world.counters();
+  outcome.trimmed = world.fabric().core().trace.count(Fate::kTrimmed);
+  outcome.dropped = world.fabric().core().trace.count(Fate::kDropQueue);
+  return outcome;
+}
+
+ScenarioResult permute(const ScenarioOptions& options, uint32_t degraded, double target) {
+  ScenarioResult result;
+  WorldConfig config;
+  const uint32_t hosts = options.hosts.value_or(options.quick ? 128 : 1024);
+  config.topology = TopologyConfig::fat_tree(fat_tree_arity(hosts));
+  config.paths = 128;
+  config.window_packets = 256;
+  config.queue_pairs_per_host = 2;
+  config.apply(options);
+  const uint64_t size = options.size.value_or(2'000'000);
+  config.buffer_bytes = size;
+  const uint32_t count = config.topology.host_count();
+
+  // Alone: from the first host to the last, which is in another pod.
+  std::vector<uint32_t> single(count);
+  std::iota(single.begin(), single.end(), 0);
+  single[0] = count - 1;
+  const Outcome alone = run(config, single, size, 0);
+
+  const auto started = std::chrono::steady_clock::now();
+  const Outcome all = run(config, draw_permutation(count, mix(options.seed + 5)), size, degraded);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+
+  result.add("hosts", count);
+  result.add("single_flow", alone.slowest_us, "us");
+  result.add("slowest_flow", all.done ? all.slowest_us : 1e9, "us");
+  result.add_at_least("slowest_flow_of_single", all.done ? alone.slowest_us / all.slowest_us : 0, target);
+  add_percentiles(&result, "flow", all.times_us, "us");
+  result.add("trimmed", static_cast<double>(all.trimmed));
+  result.add("dropped", static_cast<double>(all.dropped));
+  result.add("retransmits", static_cast<double>(all.counters.retransmits()));
+  result.add_at_most("errors", all.failures, 0);
+  result.add("events", static_cast<double>(all.events));
+  if (degraded == 0 && count == 1024 && size == 2'000'000) {
+    result.add_at_most("wall_time", taken.count(), 60, "s");
+    result.add_at_most("peak_memory", peak_memory_gib(), 4, "GiB");
+  } else {
+    result.add("wall_time", taken.count(), "s");
+    result.add("peak_memory", peak_memory_gib(), "GiB");
+  }
+  result.plots.push_back(
+      {"Flow completion times", "microseconds", "share", {cdf("mrc", all.times_us)}, false});
+  return result;
+}
+
+}  // namespace
+
+ScenarioResult run_permutation(const ScenarioOptions& options) {
+  return permute(options, 0, 0.89);
+}
+
+ScenarioResult run_permutation_degraded(const ScenarioOptions& options) {
+  return permute(options, 8, 0.85);
+}
+
+}  // namespace mrc::sim

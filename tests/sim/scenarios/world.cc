@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "tests/sim/scenarios/world.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <numeric>
+
+#include "tests/sim/core/frame_headers.h"
+
+namespace mrc::sim {
+
+namespace {
+
+// The engine can speak plain RC.
+constexpr bool kHasRc = false;
+
+// Paths by uSIDs: every choice of spine and core, or as many as are asked for.
+class UsidPaths : public PathSource {
+ public:
+  UsidPaths(const Fabric& fabric, uint32_t host, uint32_t paths)
+      : fabric_(fabric), host_(host), paths_(paths) {}
+  std::vector<EvEntry> paths_to(const IpAddress& destination) override {
+    const TopologyConfig& topology = fabric_.config();
+    const uint32_t to = static_cast<uint32_t>(destination.bytes[13]) << 16 |
+                        static_cast<uint32_t>(destination.bytes[14]) << 8 | destination.bytes[15];
+    const uint32_t choices = topology.spines * (topology.tiers == 3 ? topology.cores_per_spine : 1);
+    std::vector<EvEntry> entries;
+    for (uint32_t id = 0; id < topology.planes; ++id) {
+      const auto plane = static_cast<Plane>(id);
+      for (uint32_t choice = 0; choice < std::min(paths_, choices); ++choice)
+        entries.push_back({.entropy = make_entropy(plane, choice),
+                           .plane = plane,
+                           .has_outer = true,
+                           .outer_destination = fabric_.usid_path(host_, to, plane, choice)});
+    }
+    return entries;
+  }
+
+ private:
+  const Fabric& fabric_;
+  uint32_t host_;
+  uint32_t paths_;
+};
+
+}  // namespace
+
+std::string Transport::name() const {
+  if (protocol == Protocol::kMrc) return "mrc";
+  return "rc_" + std::to_string(queue_pairs) + "qp";
+}
+
+std::vector<Transport> all_transports() {
+  std::vector<Transport> all = {{Protocol::kMrc, 1}};
+  for (const uint32_t queue_pairs : {1u, 8u, 16u})
+    if (kHasRc) all.push_back({Protocol::kRc, queue_pairs});
+  return all;
+}
+
+void WorldConfig::apply(const ScenarioOptions& options) {
+  seed = options.seed;
+  if (options.planes) topology.planes = *options.planes;
+  if (options.paths) paths = *options.paths;
+  if (options.rate) topology.host_gigabits = topology.spine_gigabits = topology.core_gigabits = *options.rate;
+  if (options.trimming) trimming = *options.trimming;
+  if (options.ecn_last_hop) ecn_last_hop = *options.ecn_last_hop;
+  if (options.srv6) srv6 = *options.srv6;
+  if (options.controller)
+    controller = *options.controller == "none"   ? CongestionAlgorithm::kNone
+                 : *options.controller == "nscc" ? CongestionAlgorithm::kNscc
+                                                 : CongestionAlgorithm::kReceiverAware;
+  topology.set_rtt(from_microseconds(options.rtt.value_or(12.0)), mtu);
+  topology.set_queues(mtu, trimming, ecn_last_hop);
+}
+
+World::World(const WorldConfig& config) : config_(config) {
+  fabric_ = std::make_unique<Fabric>(config.topology, mix(config.seed + 0xFAB));
+  faults_ = std::make_unique<FaultPlan>(*fabric_);
+  source_.assign(config.buffer_bytes, 0x5A);
+  target_.assign(config.buffer_bytes, 0);
+  std::vector<uint32_t> hosts = config.hosts;
+  if (hosts.empty()) {
+    hosts.resize(fabric_->host_count());
+    std::iota(hosts.begin(), hosts.end(), 0);
+  }
+  applications_.resize(fabric_->host_count());
+  path_sources_.resize(fabric_->host_count());
+  Random random(mix(config.seed + 0x4057));
+  for (const uint32_t number : hosts) {
+    Host& host = fabric_->add_host(number, host_config(number, random.next()));
+    const uint32_t queue_pairs = queue_pairs_of(number);
+    applications_[number] =
+        std::make_unique<Application>(host, queue_pairs, 64 + 64 * queue_pairs, source_, target_);
+  }
+}
+
+World::~World() = default;
+
+uint32_t World::queue_pairs_of(uint32_t host) const {
+  const auto at = config_.queue_pairs_at.find(host);
+  return at != config_.queue_pairs_at.end() ? at->second : config_.queue_pairs_per_host;
+}
+
+// What an administrator would set for this network.
+HostConfig World::host_config(uint32_t number, uint64_t seed) {
+  HostConfig host;
+  host.engine.seed = seed;
+  host.engine.qpn_count = queue_pairs_of(number);
+  const Nanoseconds base_rtt = to_nanoseconds(rtt());
+  TransportConfig& transport = host.engine.transport;
+  transport.congestion = config_.controller;
+  transport.link_rate_bps =
+      static_cast<uint64_t>(config_.topology.planes * config_.topology.host_gigabits * 1e9);
+  transport.nscc = nscc_defaults(transport.link_rate_bps, base_rtt, config_.mtu, config_.trimming);
+  transport.window_bytes = static_cast<uint32_t>(transport.nscc.max_cwnd);
+  transport.paths_per_plane = config_.paths;
+  transport.backups_per_plane = config_.backups;
+  transport.window_packets = config_.window_packets;
+  transport.reorder_window_min = transport.nscc.target_delay + base_rtt / 4;  // MRC 3.3 (b)
+  transport.silence_min = 2 * base_rtt;
+  transport.probe_interval = 50 * kMicrosecond;  // MRC 4.5 [P]: for simulation
+  transport.probe_interval_max = kMillisecond;
+  transport.coarse_timestamps = false;
+  if (config_.trimming) {
+    transport.dscp_data = Dscp::kTrimmable;
+    transport.dscp_retransmission = Dscp::kTrimmableRetransmission;
+  }
+  if (config_.srv6) {
+    const auto fewer = config_.paths_at.find(number);
+    const uint32_t paths = fewer != config_.paths_at.end() ? fewer->second : config_.paths + config_.backups;
+    path_sources_[number] = std::make_unique<UsidPaths>(*fabric_, number, paths);
+    host.engine.path_source = path_sources_[number].get();
+  }
+  return host;
+}
+
+Stream& World::add_stream(uint32_t from, uint32_t to, const StreamConfig& config) {
+  StreamConfig wanted = config;
+  wanted.queue_pairs = config_.transport.queue_pairs;
+  streams_.push_back(std::make_unique<Stream>(*fabric_, *applications_[from], *applications_[to], wanted,
+                                              config_.mtu, mix(config_.seed * 7919 + streams_.size())));
+  return *streams_.back();
+}
+
+bool World::run_until_done(Picoseconds deadline) {
+  constexpr int kStepsAtOnce = 256;
+  size_t waiting_for = 0;
+  for (;;) {
+    while (waiting_for < streams_.size() && streams_[waiting_for]->done()) ++waiting_for;
+    if (waiting_for == streams_.size()) return true;
+    for (int i = 0; i < kStepsAtOnce; ++i)
+      if (!fabric_->step(deadline)) return false;
+  }
+}
+
+uint32_t World::failures() const {
+  uint32_t count = 0;
+  for (const auto& stream : streams_) count += stream->failed() ? 1 : 0;
+  return count;
+}
+
+Counters World::counters() {
+  Counters sum;
+  for (uint32_t i = 0; i < fabric_->host_count(); ++i) {
+    if (!fabric_->has_host(i)) continue;
+    const Counters& one = fabric_->host(i).engine().counters();
+    sum.frames_sent += one.frames_sent;
+    sum.data_packets_sent += one.data_packets_sent;
+    sum.payload_bytes_placed += one.payload_bytes_placed;
+    sum.retransmits_same_path += one.retransmits_same_path;
+    sum.retransmits_reordering += one.retransmits_reordering;
+    sum.retransmits_timeout += one.retransmits_timeout;
+    sum.retransmits_nack += one.retransmits_nack;
+    sum.retransmits_ack_lost += one.retransmits_ack_lost;
+    sum.retransmits_port_down += one.retransmits_port_down;
+    sum.paths_demoted += one.paths_demoted;
+    sum.paths_restored += one.paths_restored;
+    sum.duplicates += one.duplicates;
+  }
+  return sum;
+}
+
+double World::payload_gigabits() const {
+  // Ethernet to ICRC over IPv6, with SRv6's outer header if there is one.
+  const double frame = 14 + 40 + 8 + 12 + 4 + 4 + 16 + config_.mtu + 4 + (config_.srv6 ? 40 : 0);
+  return config_.topology.planes * config_.topology.host_gigabits * config_.mtu /
+         (frame + kWireOverheadBytes);
+}
+
+// ------------------------------------------------------------------------------------------------- meters
+
+Meter::Meter(World& world, std::vector<uint32_t> hosts, Picoseconds interval)
+    : world_(world), hosts_(std::move(hosts)), interval_(interval), start_(world.now()) {
+  on_alarm(0);
+}
+
+void Meter::on_alarm(uint32_t) {
+  uint64_t sum = 0;
+  for (const uint32_t host : hosts_) sum += world_.placed(host);
+  bytes_.push_back(sum);
+  world_.fabric().set_alarm(world_.now() + interval_, *this, 0);
+}
+
+double Meter::rate(Picoseconds from, Picoseconds to) const {
+  const auto sample = [this](Picoseconds time) {
+    return std::min<size_t>(bytes_.size() - 1, (time - start_ + interval_ / 2) / interval_);
+  };
+  const size_t first = sample(from);
+  const size_t last = sample(to);
+  if (last <= first) return 0;
+  return static_cast<double>(bytes_[last] - bytes_[first]) * 8000.0 /
+         static_cast<double>((last - first) * interval_);
+}
+
+double Meter::lowest(Picoseconds from, Picoseconds to, Picoseconds window) const {
+  double least = INFINITY;
+  for (Picoseconds at = from; at + window <= to; at += interval_)
+    least = std::min(least, rate(at, at + window));
+  return least;
+}
+
+Series Meter::series(const std::string& name) const {
+  Series series;
+  series.name = name;
+  for (size_t i = 1; i < bytes_.size(); ++i)
+    series.points.emplace_back(
+        to_microseconds(start_ + i * interval_) / 1000,
+        static_cast<double>(bytes_[i] - bytes_[i - 1]) * 8000.0 / static_cast<double>(interval_));
+  return series;
+}
+
+// --------------------------------------------------------------------------------------------- statistics
+
+double percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto index = static_cast<size_t>(std::ceil(share * static_cast<double>(values.size())));
+  return values[std::min(values.size() - 1, index == 0 ? 0 : index - 1)];
+}
+
+void add_percentiles(ScenarioResult* result, const std::string& name, const std::vector<double>& values,
+                     const std::string& unit) {
+  result->add(name + "_p50", percentile(values, 0.5), unit);
+  result->add(name + "_p99", percentile(values, 0.99), unit);
+  result->add(name + "_p99.9", percentile(values, 0.999), unit);
+}
+
+Series cdf(const std::string& name, std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  Series series;
+  series.name = name;
+  const size_t step = std::max<size_t>(1, values.size() / 400);
+  for (size_t i = 0; i < values.size(); i += step)
+    series.points.emplace_back(values[i], static_cast<double>(i + 1) / static_cast<double>(values.size()));
+  if (!values.empty()) series.points.emplace_back(values.back(), 1.0);
+  return series;
+}
+
+}  // namespace mrc::sim

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A network with engines that fit it, and streams between its hosts: what every scenario starts from.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libmrc/path/path_source.h"
+#include "tests/sim/fabric/fabric.h"
+#include "tests/sim/fabric/faults.h"
+#include "tests/sim/scenarios/scenario.h"
+#include "tests/sim/scenarios/stream.h"
+
+namespace mrc::sim {
+
+// Which protocol the streams speak. RC is plain RoCEv2, go-back-N on one path per queue pair.
+enum class Protocol : uint8_t { kMrc, kRc };
+
+struct Transport {
+  Protocol protocol = Protocol::kMrc;
+  uint32_t queue_pairs = 1;  // per stream
+  std::string name() const;
+};
+// Those that the engine has: MRC, and RC with 1, 8 and 16 queue pairs.
+std::vector<Transport> all_transports();
+
+struct WorldConfig {
+  TopologyConfig topology;
+  Transport transport;
+  uint64_t seed = 1;
+  uint32_t mtu = 4096;
+  uint32_t paths = 16;   // per plane, in use
+  uint32_t backups = 0;  // per plane
+  uint32_t window_packets = 1024;
+  uint32_t queue_pairs_per_host = 4;
+  std::map<uint32_t, uint32_t> queue_pairs_at;  // hosts that have more
+  uint64_t buffer_bytes = 1 << 20;              // largest message
+  CongestionAlgorithm controller = CongestionAlgorithm::kNscc;
+  bool trimming = true;
+  bool ecn_last_hop = false;
+  bool srv6 = false;                      // paths by uSIDs instead of hashing
+  std::map<uint32_t, uint32_t> paths_at;  // hosts that have fewer; with SRv6 only
+  std::vector<uint32_t> hosts;            // those that get an engine; empty = all
+
+  // What the command line says instead.
+  void apply(const ScenarioOptions& options);
+};
+
+class World {
+ public:
+  explicit World(const WorldConfig& config);
+  ~World();
+
+  const WorldConfig& config() const { return config_; }
+  Fabric& fabric() { return *fabric_; }
+  FaultPlan& faults() { return *faults_; }
+  Picoseconds now() const { return fabric_->now(); }
+  Picoseconds rtt() const { return config_.topology.base_rtt(config_.mtu); }
+  Application& application(uint32_t host) { return *applications_[host]; }
+
+  Stream& add_stream(uint32_t from, uint32_t to, const StreamConfig& config);
+  std::deque<std::unique_ptr<Stream>>& streams() { return streams_; }
+
+  // Until all streams are done; false if they are not by then.
+  bool run_until_done(Picoseconds deadline);
+  void run_until(Picoseconds end) { fabric_->run_until(end); }
+  // How many streams ended with an error.
+  uint32_t failures() const;
+  // Sum over all engines.
+  Counters counters();
+  // Payload bytes that have reached the memory of this host.
+  uint64_t placed(uint32_t host) { return fabric_->host(host).engine().counters().payload_bytes_placed; }
+
+  // Payload rate of one host's ports together when nothing is in the way.
+  double payload_gigabits() const;
+
+ private:
+  HostConfig host_config(uint32_t number, uint64_t seed);
+  uint32_t queue_pairs_of(uint32_t host) const;
+
+  WorldConfig config_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<FaultPlan> faults_;
+  std::vector<std::unique_ptr<PathSource>> path_sources_;  // by host
+  std::vector<uint8_t> source_;                            // of all streams
+  std::vector<uint8_t> target_;
+  std::vector<std::unique_ptr<Application>> applications_;  // by host
+  std::deque<std::unique_ptr<Stream>> streams_;
+};
+
+// Goodput over time: how many payload bytes reached some hosts in each interval.
+class Meter : private AlarmListener {
+ public:
+  Meter(World& world, std::vector<uint32_t> hosts, Picoseconds interval);
+  // Gigabits per second in [from, to), which should be whole intervals.
+  double rate(Picoseconds from, Picoseconds to) const;
+  double lowest(Picoseconds from, Picoseconds to, Picoseconds window) const;
+  Series series(const std::string& name) const;  // ms, Gb/s
+
+ private:
+  void on_alarm(uint32_t) override;
+
+  World& world_;
+  std::vector<uint32_t> hosts_;
+  Picoseconds interval_;
+  Picoseconds start_;
+  std::vector<uint64_t> bytes_;  // sum at every sample
+};
+
+// Percentiles of what is there; 0 if there is nothing.
+double percentile(std::vector<double> values, double share);
+void add_percentiles(ScenarioResult* result, const std::string& name, const std::vector<double>& values,
+                     const std::string& unit);
+Series cdf(const std::string& name, std::vector<double> values);
+
+}  // namespace mrc::sim
