@@ -26,6 +26,7 @@
 #include "dpdk_io/process_slot.h"
 #include "dpdk_io/run_directory.h"
 #include "libmrc/wire/frame.h"
+#include "tests/patience.h"
 
 namespace mrc::test {
 
@@ -109,7 +110,7 @@ Peer::~Peer() {
 
 std::string Peer::read_line() {
   std::string line;
-  const double until = seconds_now() + 20;
+  const double until = seconds_now() + 20 * kPatience;
   for (;;) {
     pollfd waited{output_, POLLIN, 0};
     const int left = static_cast<int>((until - seconds_now()) * 1000);
@@ -178,7 +179,7 @@ Device::~Device() {
 }
 
 bool Device::link_to(uint32_t slot, double seconds) {
-  const double until = seconds_now() + seconds;
+  const double until = seconds_now() + seconds * kPatience;
   MacAddress next_hop;
   for (size_t plane = 0; plane < planes(); ++plane)
     if (!port(plane).resolve({}, first_qpn_of(slot), &next_hop)) return false;

@@ -22,6 +22,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/patience.h"
+
 namespace verbs_test {
 namespace {
 
@@ -148,6 +150,7 @@ void fail(const char* format, ...) {
 }
 
 void set_deadline(std::chrono::milliseconds limit, const std::string& what) {
+  limit *= kPatience;
   deadline = Clock::now() + limit;
   deadline_what = what;
   std::signal(SIGALRM, on_alarm);
