@@ -1,54 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Debian's own verbs programs, unmodified, on mrc0.   stock.sh SOURCE_DIR BUILD_DIR CASE [as-nobody]
-# Each case has a run directory and TCP port of its own and leaves neither processes nor files behind.
 set -euo pipefail
 
-source_dir=$1 build_dir=$2 name=$3 as=${4:-}
-bin=$build_dir/bin
-# shellcheck source=../../cmake/processes.sh
-. "$source_dir/cmake/processes.sh"
-
-# Short: the names of sockets live below it, and those are limited to 107 bytes.
-scratch=$build_dir/t/$$
-mkdir -p "$scratch"
-finish() {
-  mrc_stop_all
-  rm -rf "$scratch"
-  rmdir "$build_dir/t" 2>/dev/null || true
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
-
-export MRC_RUNDIR=$scratch/run
-mkdir -m 700 "$MRC_RUNDIR"
-
-fail() {
-  printf 'FAILED: %s\n' "$1"
-  local log
-  for log in "$scratch"/*.log; do
-    [[ -s $log ]] || continue
-    printf -- '--- %s\n' "${log##*/}"
-    tail -n 40 "$log"
-  done
-  exit 1
-}
-
-skip() {
-  printf 'SKIPPED: %s\n' "$1"
-  exit 77
-}
-
-prefix=()
-if [[ $as == as-nobody ]]; then
-  ((EUID == 0)) || skip 'only root can become nobody (and the other cases already run as an ordinary user)'
-  prefix=(setpriv --reuid=65534 --regid=65534 --clear-groups)
-  "${prefix[@]}" test -x "$bin/mrcrun" || skip "nobody may not enter $bin"
-  chown 65534:65534 "$MRC_RUNDIR"
-fi
-
-# Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
-as_user=(timeout -k 1 100 "${prefix[@]}" "$bin/mrcrun")
+# shellcheck source=case.sh
+. "${BASH_SOURCE[0]%/*}/case.sh"
 
 # pair TOOL ARGUMENTS...: server and client; both must end with status 0 and without a word of an error.
 pair() {
