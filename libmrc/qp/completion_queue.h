@@ -48,6 +48,7 @@ struct Completion {
   CompletionKind kind = CompletionKind::kSend;
   bool has_immediate = false;
   bool has_grh = false;
+  bool grh_is_v4 = false;    // there is an IPv4 header in its last 20 bytes
   bool invalidated = false;  // immediate is the key that a SEND with invalidate took away
   bool solicited = false;
 };

@@ -232,7 +232,7 @@ void Datagram::receive(Context& cx, const Packet& packet) {
   }
   counters.payload_bytes_placed += packet.payload.size();
   slot.end(packet, static_cast<uint32_t>(bytes));
-  if (!slots_.deliver(cx, packet.deth.source)) failure_ = CompletionStatus::kGeneralError;
+  if (!slots_.deliver(cx, &packet)) failure_ = CompletionStatus::kGeneralError;
 }
 
 }  // namespace mrc

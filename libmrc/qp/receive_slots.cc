@@ -51,7 +51,7 @@ void ReceiveSlots::Slot::end(const Packet& packet, uint32_t message_bytes) {
   immediate = invalidates ? static_cast<uint32_t>(packet.invalidate_key) : packet.immediate;
 }
 
-bool ReceiveSlots::deliver(Context& cx, std::optional<Qpn> datagram_source) {
+bool ReceiveSlots::deliver(Context& cx, const Packet* datagram) {
   const Slot& slot = front();
   Completion completion;
   completion.work_id = slot.work_id;
@@ -61,8 +61,11 @@ bool ReceiveSlots::deliver(Context& cx, std::optional<Qpn> datagram_source) {
   completion.invalidated = slot.invalidates;
   completion.solicited = slot.solicited;
   completion.qpn = cx.connection.local_qpn;
-  completion.source_qpn = datagram_source.value_or(Qpn{});
-  completion.has_grh = datagram_source.has_value();
+  if (datagram != nullptr) {
+    completion.source_qpn = datagram->deth.source;
+    completion.has_grh = true;
+    completion.grh_is_v4 = datagram->source.is_v4();
+  }
   completion.kind = slot.is_send ? CompletionKind::kReceive : CompletionKind::kReceiveRdmaImmediate;
   pop(cx);
   return cx.services.completions.push(cx.receive_completions, completion);

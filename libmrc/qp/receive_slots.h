@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -45,8 +44,8 @@ class ReceiveSlots {
   // The slot of the message whose turn it is.
   Slot& front() { return at(next_); }
   // That message is done: its receive request is used up, and the application is told. False: the completion
-  // queue overran. `datagram_source`: who sent it, if it was a datagram; it then has a GRH in front.
-  bool deliver(Context& cx, std::optional<Qpn> datagram_source = std::nullopt);
+  // queue overran. `datagram`: of whom it came, if it was a datagram; it then has a GRH in front.
+  bool deliver(Context& cx, const Packet* datagram = nullptr);
   // Receive requests taken from a shared queue that no message has finished, to be flushed with an error.
   template <typename Each>
   void drain(Each&& each) {

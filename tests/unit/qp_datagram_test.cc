@@ -66,6 +66,7 @@ TEST(Datagrams, ArriveWithTheirGrh) {
   EXPECT_EQ(received[0].byte_count, 50u);
   EXPECT_EQ(received[0].source_qpn, pair.a.qp->qpn());
   EXPECT_TRUE(received[0].has_grh);
+  EXPECT_TRUE(received[0].grh_is_v4);
   EXPECT_TRUE(received[0].has_immediate);
   EXPECT_TRUE(received[0].solicited);
   EXPECT_EQ(received[0].immediate, 0xABCDu);
