@@ -15,6 +15,7 @@
 #include "providers/mrc/mr.h"
 #include "providers/mrc/operations.h"
 #include "providers/mrc/qp.h"
+#include "providers/mrc/srq.h"
 
 namespace mrc::provider {
 namespace {
@@ -25,22 +26,30 @@ constexpr abi::ContextOps make_operations() {
   ops.alloc_pd = alloc_pd;
   ops.async_event = async_event;
   ops.cq_event = cq_event;
+  ops.create_ah = create_ah;
   ops.create_cq = create_cq;
   ops.create_cq_ex = create_cq_ex;
   ops.create_qp = create_qp;
   ops.create_qp_ex = create_qp_ex;
+  ops.create_srq = create_srq;
+  ops.create_srq_ex = create_srq_ex;
   ops.dealloc_pd = dealloc_pd;
   ops.dereg_mr = dereg_mr;
+  ops.destroy_ah = destroy_ah;
   ops.destroy_cq = destroy_cq;
   ops.destroy_qp = destroy_qp;
+  ops.destroy_srq = destroy_srq;
   ops.free_context = free_context;
   ops.modify_qp = modify_qp;
+  ops.modify_srq = modify_srq;
   ops.poll_cq = poll_cq;
   ops.post_recv = post_recv;
   ops.post_send = post_send;
+  ops.post_srq_recv = post_srq_recv;
   ops.query_device_ex = query_device_ex;
   ops.query_port = query_port;
   ops.query_qp = query_qp;
+  ops.query_srq = query_srq;
   ops.reg_mr = reg_mr;
   ops.req_notify_cq = req_notify_cq;
   ops.resize_cq = resize_cq;
@@ -196,6 +205,10 @@ void async_event(ibv_context*, ibv_async_event* event) {
     case IBV_EVENT_SQ_DRAINED:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
       Qp::of(event->element.qp)->async_reported.fetch_add(1);
+      break;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      Srq::of(event->element.srq)->async_reported.fetch_add(1);
       break;
     default:
       break;

@@ -35,6 +35,7 @@ void fill(const Completion& from, ibv_wc* to) {
   to->qp_num = from.qpn.value();
   to->src_qp = from.source_qpn.value();
   to->wc_flags = flags_of(from);
+  to->sl = service_level_of(from);
 }
 
 }  // namespace
@@ -97,6 +98,11 @@ unsigned flags_of(const Completion& completion) {
   if (completion.has_grh) flags |= IBV_WC_GRH;
   if (completion.invalidated) flags |= IBV_WC_WITH_INV;
   return flags;
+}
+
+uint8_t service_level_of(const Completion& completion) {
+  if (!completion.has_grh) return 0;
+  return completion.grh_is_v4 ? 2 : 1;
 }
 
 Cq::Cq(Context* context, uint32_t entries_min) : context(context), ring(entries_min) {

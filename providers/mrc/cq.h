@@ -56,5 +56,8 @@ struct Cq {
 ibv_wc_status to_verbs(CompletionStatus status);
 ibv_wc_opcode to_verbs(CompletionKind kind);
 unsigned flags_of(const Completion& completion);
+// Of datagrams, and then as RoCE NICs say it: which header the GRH holds, 1 = IPv6, 2 = IPv4. Programs read
+// it.
+uint8_t service_level_of(const Completion& completion);
 
 }  // namespace mrc::provider

@@ -62,7 +62,7 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes) {
   ex.read_src_qp = [](ibv_cq_ex* queue) { return Cq::of(queue)->current.source_qpn.value(); };
   ex.read_wc_flags = [](ibv_cq_ex* queue) { return flags_of(Cq::of(queue)->current); };
   ex.read_slid = [](ibv_cq_ex*) -> uint32_t { return 0; };
-  ex.read_sl = [](ibv_cq_ex*) -> uint8_t { return 0; };
+  ex.read_sl = [](ibv_cq_ex* queue) { return service_level_of(Cq::of(queue)->current); };
   ex.read_dlid_path_bits = [](ibv_cq_ex*) -> uint8_t { return 0; };
   return &ex;
 }

@@ -16,6 +16,7 @@
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/qp.h"
+#include "providers/mrc/srq.h"
 
 namespace mrc::provider {
 namespace {
@@ -143,7 +144,13 @@ void Device::completion_queue_overrun(CompletionQueue& queue) {
 
 void Device::queue_pair_event(QueuePair& queue_pair, QueuePairEvent event) {
   auto* qp = static_cast<Qp*>(queue_pair.config().owner);
+  if (event == QueuePairEvent::kDrained && qp->attributes.en_sqd_async_notify == 0) return;
   qp->context->post_async(to_verbs(event), &qp->verbs.qp);
+}
+
+void Device::shared_receive_limit(SharedReceiveQueue& queue) {
+  auto* srq = static_cast<Srq*>(queue.owner);
+  srq->context->post_async(IBV_EVENT_SRQ_LIMIT_REACHED, &srq->verbs);
 }
 
 }  // namespace mrc::provider

@@ -39,6 +39,7 @@ class Device final : private EventSink {
   void completions(CompletionQueue& queue) override;
   void completion_queue_overrun(CompletionQueue& queue) override;
   void queue_pair_event(QueuePair& qp, QueuePairEvent event) override;
+  void shared_receive_limit(SharedReceiveQueue& queue) override;
 
   const std::string name_;
   unsigned contexts_ = 0;

@@ -43,11 +43,18 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.max_qp_wr = static_cast<int>(limits::kWorkRequests);
   device.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID;
   device.max_sge = static_cast<int>(limits::kSegments);
+  device.max_sge_rd = static_cast<int>(limits::kSegments);
+  device.max_qp_rd_atom = device.max_qp_init_rd_atom = limits::kReads;
+  device.max_res_rd_atom = limits::kReads * limits::kQueuePairs;
+  device.max_srq = limits::kSharedReceiveQueues;
+  device.max_srq_wr = static_cast<int>(limits::kWorkRequests);
+  device.max_srq_sge = static_cast<int>(limits::kSegments);
+  device.max_ah = limits::kAddressHandles;
   device.max_cq = limits::kCompletionQueues;
   device.max_cqe = limits::kCompletions;
   device.max_mr = limits::kMemoryRegions;
   device.max_pd = limits::kProtectionDomains;
-  device.atomic_cap = IBV_ATOMIC_NONE;
+  device.atomic_cap = IBV_ATOMIC_GLOB;  // they are the CPU's own
   device.max_pkeys = 1;
   device.phys_port_cnt = 1;
   all.phys_port_cnt_ex = 1;

@@ -33,18 +33,32 @@ void cq_event(ibv_cq* queue);
 int resize_cq(ibv_cq* queue, int entries);
 int destroy_cq(ibv_cq* queue);
 
+// ah.cc
+ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* address);
+int destroy_ah(ibv_ah* handle);
+
+// srq.cc
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attributes);
+ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* attributes);
+int modify_srq(ibv_srq* queue, ibv_srq_attr* attributes, int mask);
+int query_srq(ibv_srq* queue, ibv_srq_attr* attributes);
+int destroy_srq(ibv_srq* queue);
+
 // cq_ex.cc
 ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 
 // qp.cc
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes);
-ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init_attributes);
 int destroy_qp(ibv_qp* qp);
 
+// qp_ex.cc
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
+
 // post.cc
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);
+int post_srq_recv(ibv_srq* queue, ibv_recv_wr* requests, ibv_recv_wr** bad);
 
 }  // namespace mrc::provider

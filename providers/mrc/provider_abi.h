@@ -89,7 +89,10 @@ struct QueuePair {
     ibv_qp_ex qp_ex;
   };
   uint32_t comp_mask;  // at 360 in rdma-core 44, at 368 from 45 on
-  void* xrc_domain;
+  union {
+    void* xrc_domain;
+    uint32_t comp_mask_from_45;
+  };
 };
 
 struct CompletionQueue {
@@ -210,6 +213,7 @@ static_assert(offsetof(Device, ops) == 664 && offsetof(Device, refcount) == 672)
 static_assert(offsetof(Device, entry) == 680 && offsetof(Device, sysfs) == 696);
 static_assert(offsetof(Device, core_support) == 704);
 static_assert(offsetof(QueuePair, comp_mask) == 360 || offsetof(QueuePair, comp_mask) == 368);
+static_assert(offsetof(QueuePair, comp_mask_from_45) == offsetof(QueuePair, comp_mask) + 8);
 static_assert(offsetof(MemoryRegion, type) == sizeof(ibv_mr) &&
               offsetof(MemoryRegion, access) == sizeof(ibv_mr) + 4);
 constexpr size_t place_of(size_t offset) {

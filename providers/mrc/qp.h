@@ -16,6 +16,7 @@ namespace mrc::provider {
 class Context;
 struct Cq;
 struct Pd;
+struct Srq;
 
 struct Qp {
   abi::QueuePair verbs{};  // first: libibverbs knows only this
@@ -23,10 +24,16 @@ struct Qp {
   Pd* pd = nullptr;
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
+  Srq* srq = nullptr;  // may be none
   QueuePair* transport = nullptr;
 
   SpinLock send_lock;
   SpinLock receive_lock;
+
+  // Between ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort(); under send_lock, which these hold.
+  SendRequest* building = nullptr;  // the last one begun
+  uint32_t built = 0;
+  int build_error = 0;
 
   ibv_qp_cap capacity{};
   bool signal_all = false;
@@ -34,6 +41,7 @@ struct Qp {
   std::atomic<uint32_t> async_reported{0};  // asynchronous events that the application has read
 
   static Qp* of(ibv_qp* qp) { return reinterpret_cast<Qp*>(qp); }
+  static Qp* of(ibv_qp_ex* qp) { return reinterpret_cast<Qp*>(qp); }
 };
 
 }  // namespace mrc::provider

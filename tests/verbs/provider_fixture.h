@@ -53,7 +53,7 @@ inline ibv_qp_attr receive_attributes(ibv_context* context, uint32_t destination
   attributes.path_mtu = IBV_MTU_4096;
   attributes.dest_qp_num = destination;
   attributes.rq_psn = 77;
-  attributes.max_dest_rd_atomic = 1;
+  attributes.max_dest_rd_atomic = 16;
   attributes.min_rnr_timer = 12;
   attributes.ah_attr.is_global = 1;
   attributes.ah_attr.port_num = 1;
@@ -68,7 +68,7 @@ inline ibv_qp_attr send_attributes() {
   attributes.retry_cnt = 7;
   attributes.rnr_retry = 7;
   attributes.sq_psn = 77;
-  attributes.max_rd_atomic = 1;
+  attributes.max_rd_atomic = 16;
   return attributes;
 }
 
@@ -92,10 +92,20 @@ inline int poll_for(ibv_cq* queue, int wanted, ibv_wc* completions, std::chrono:
   return count;
 }
 
+// The one completion that is expected; fails the test if it does not come.
+inline ibv_wc poll_one(ibv_cq* queue) {
+  ibv_wc done{};
+  done.status = IBV_WC_GENERAL_ERR;
+  EXPECT_EQ(poll_for(queue, 1, &done), 1);
+  return done;
+}
+
 // Two queue pairs of one process, each connected to the other, and a region that both may write to.
 class LoopTest : public testing::Test {
  protected:
   static constexpr size_t kBytes = 1 << 20;
+  static constexpr int kRemoteAccess =
+      IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
   void SetUp() override {
     context = open_device();
@@ -103,7 +113,7 @@ class LoopTest : public testing::Test {
     domain = ibv_alloc_pd(context);
     ASSERT_NE(domain, nullptr);
     memory.assign(kBytes, 0);
-    region = ibv_reg_mr(domain, memory.data(), kBytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+    region = ibv_reg_mr(domain, memory.data(), kBytes, IBV_ACCESS_LOCAL_WRITE | kRemoteAccess);
     ASSERT_NE(region, nullptr);
     channel = ibv_create_comp_channel(context);
     ASSERT_NE(channel, nullptr);
@@ -113,8 +123,8 @@ class LoopTest : public testing::Test {
     ASSERT_NE(receive_queue, nullptr);
     ibv_qp_init_attr wanted = queue_pair_wanted(send_queue, receive_queue);
     for (ibv_qp*& qp : pair) ASSERT_NE(qp = ibv_create_qp(domain, &wanted), nullptr);
-    connect(pair[0], pair[1]->qp_num);
-    connect(pair[1], pair[0]->qp_num);
+    connect(pair[0], pair[1]->qp_num, kRemoteAccess);
+    connect(pair[1], pair[0]->qp_num, kRemoteAccess);
   }
 
   void TearDown() override {
@@ -146,13 +156,18 @@ class LoopTest : public testing::Test {
   ibv_sge segment(size_t from, uint32_t bytes) {
     return {reinterpret_cast<uintptr_t>(memory.data()) + from, bytes, region->lkey};
   }
-  ibv_send_wr write_request(ibv_sge* from, size_t to, uint64_t id) {
+  static ibv_send_wr send_request(ibv_sge* from, uint64_t id) {
     ibv_send_wr request{};
     request.wr_id = id;
     request.sg_list = from;
     request.num_sge = 1;
-    request.opcode = IBV_WR_RDMA_WRITE;
+    request.opcode = IBV_WR_SEND;
     request.send_flags = IBV_SEND_SIGNALED;
+    return request;
+  }
+  ibv_send_wr write_request(ibv_sge* from, size_t to, uint64_t id) {
+    ibv_send_wr request = send_request(from, id);
+    request.opcode = IBV_WR_RDMA_WRITE;
     request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(memory.data()) + to;
     request.wr.rdma.rkey = region->rkey;
     return request;
@@ -161,9 +176,11 @@ class LoopTest : public testing::Test {
     ibv_send_wr* bad = nullptr;
     return ibv_post_send(qp, &request, &bad);
   }
-  void post_receive(ibv_qp* qp, uint64_t id) {
+  void post_receive(ibv_qp* qp, uint64_t id, ibv_sge* to = nullptr) {
     ibv_recv_wr request{};
     request.wr_id = id;
+    request.sg_list = to;
+    request.num_sge = to != nullptr ? 1 : 0;
     ibv_recv_wr* bad = nullptr;
     ASSERT_EQ(ibv_post_recv(qp, &request, &bad), 0);
   }

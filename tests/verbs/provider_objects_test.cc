@@ -108,15 +108,17 @@ TEST_F(ObjectsTest, LimitsAreWhatTheDeviceSays) {
 
 TEST_F(ObjectsTest, WhatIsNotOfferedIsRefused) {
   ibv_qp_init_attr wanted = queue_pair_wanted(queue, queue);
-  for (const ibv_qp_type type : {IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND}) {
+  for (const ibv_qp_type type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_DRIVER}) {
     wanted.qp_type = type;
     expect_refused(wanted, EOPNOTSUPP);
   }
-  ibv_srq_init_attr srq{};
+  ibv_srq_init_attr_ex srq{};
   srq.attr = {10, 1, 0};
-  EXPECT_EQ(ibv_create_srq(domain, &srq), nullptr);
-  ibv_ah_attr address{};
-  EXPECT_EQ(ibv_create_ah(domain, &address), nullptr);
+  srq.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
+  srq.pd = domain;
+  srq.srq_type = IBV_SRQT_XRC;
+  EXPECT_EQ(ibv_create_srq_ex(context, &srq), nullptr);
+  EXPECT_EQ(errno, EOPNOTSUPP);
   EXPECT_EQ(ibv_alloc_mw(domain, IBV_MW_TYPE_1), nullptr);
   ibv_td_init_attr thread_domain{};
   EXPECT_EQ(ibv_alloc_td(context, &thread_domain), nullptr);

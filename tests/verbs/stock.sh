@@ -8,12 +8,13 @@ set -euo pipefail
 
 # pair TOOL ARGUMENTS...: server and client; both must end with status 0 and without a word of an error.
 pair() {
-  local port
+  local port common=(-d mrc0 -F)
+  [[ $1 != ibv_* ]] || common=(-d mrc0 -g 0)
   port=$(mrc_free_port)
-  mrc_start "$scratch/server.log" "${as_user[@]}" "$@" -d mrc0 -F -p "$port"
+  mrc_start "$scratch/server.log" "${as_user[@]}" "$@" "${common[@]}" -p "$port"
   server=$mrc_pid
   mrc_await_listener "$port" "$server" || fail "the server of '$*' does not listen"
-  mrc_start "$scratch/client.log" "${as_user[@]}" "$@" -d mrc0 -F -p "$port" 127.0.0.1
+  mrc_start "$scratch/client.log" "${as_user[@]}" "$@" "${common[@]}" -p "$port" 127.0.0.1
   client=$mrc_pid
   [[ -z ${during:-} ]] || "$during"
   wait "$client" || fail "the client of '$*' ended with status $?"
@@ -30,6 +31,25 @@ rows() {
   local good
   good=$(awk -v column="$2" '$1 ~ /^[0-9]+$/ && NF >= column && $column + 0 > 0' "$scratch/client.log" | wc -l)
   ((good == $1)) || fail "expected $1 rows with results, found $good"
+}
+
+# bandwidth|latency TOOL ARGUMENTS...: of one message size.
+bandwidth() {
+  pair "$@"
+  rows 1 4
+}
+latency() {
+  pair "$@"
+  rows 1 5
+}
+
+# pingpong TOOL ARGUMENTS...: of libibverbs' own examples.
+pingpong() {
+  pair "$@"
+  local side
+  for side in client server; do
+    grep -qE '^[0-9]+ iters in' "$scratch/$side.log" || fail "the $side of '$*' has no result"
+  done
 }
 
 cut_a_plane() {
@@ -96,6 +116,60 @@ case $name in
   write_lat)
     pair ib_write_lat -s 8 -n 2000
     rows 1 5
+    ;;
+  write_bw_2_qps) bandwidth ib_write_bw -s 65536 -n 1000 -q 2 ;;
+  write_bw_64_qps) bandwidth ib_write_bw -s 16384 -n 200 -q 64 ;;
+  write_bw_both_qps) bandwidth ib_write_bw -s 65536 -n 500 -q 8 -b ;;
+  write_bw_seconds) bandwidth ib_write_bw -s 65536 -D 3 ;;
+  write_bw_uc) bandwidth ib_write_bw -s 65536 -n 1000 -c UC ;;
+  write_lat_inline) latency ib_write_lat -s 64 -n 1000 -I 128 ;;
+  write_lat_uc) latency ib_write_lat -s 8 -n 1000 -c UC ;;
+  send_bw) bandwidth ib_send_bw -s 65536 -n 2000 ;;
+  send_bw_all)
+    pair ib_send_bw -a -n 100
+    rows 23 4
+    ;;
+  send_bw_both) bandwidth ib_send_bw -s 65536 -n 1000 -b ;;
+  send_bw_qps) bandwidth ib_send_bw -s 16384 -n 500 -q 8 ;;
+  send_bw_srq) bandwidth ib_send_bw -s 16384 -n 500 -q 4 --use-srq ;;
+  send_bw_events) bandwidth ib_send_bw -s 65536 -n 1000 -e ;;
+  send_bw_uc) bandwidth ib_send_bw -s 65536 -n 1000 -c UC ;;
+  send_bw_ud) bandwidth ib_send_bw -s 2048 -n 1000 -c UD ;;
+  send_lat) latency ib_send_lat -s 8 -n 1000 ;;
+  send_lat_events) latency ib_send_lat -s 8 -n 1000 -e ;;
+  send_lat_inline) latency ib_send_lat -s 64 -n 1000 -I 128 ;;
+  send_lat_srq) latency ib_send_lat -s 8 -n 1000 --use-srq ;;
+  send_lat_uc) latency ib_send_lat -s 8 -n 1000 -c UC ;;
+  send_lat_ud) latency ib_send_lat -s 8 -n 1000 -c UD ;;
+  read_bw) bandwidth ib_read_bw -s 65536 -n 2000 ;;
+  read_bw_all)
+    pair ib_read_bw -a -n 100
+    rows 23 4
+    ;;
+  read_bw_both_qps) bandwidth ib_read_bw -s 65536 -n 500 -q 8 -b ;;
+  read_bw_events) bandwidth ib_read_bw -s 65536 -n 1000 -e ;;
+  read_lat) latency ib_read_lat -s 8 -n 1000 ;;
+  atomic_bw_add) bandwidth ib_atomic_bw -n 2000 ;;
+  atomic_bw_swap) bandwidth ib_atomic_bw -n 2000 -A CMP_AND_SWAP ;;
+  atomic_lat_add) latency ib_atomic_lat -n 1000 ;;
+  atomic_lat_swap) latency ib_atomic_lat -n 1000 -A CMP_AND_SWAP ;;
+  rc_pingpong) pingpong ibv_rc_pingpong ;;
+  rc_pingpong_events) pingpong ibv_rc_pingpong -e ;;
+  rc_pingpong_new_calls) pingpong ibv_rc_pingpong -N ;;
+  rc_pingpong_checked) pingpong ibv_rc_pingpong -c -s 1000000 -n 100 ;;
+  uc_pingpong) pingpong ibv_uc_pingpong ;;
+  uc_pingpong_events) pingpong ibv_uc_pingpong -e ;;
+  ud_pingpong) pingpong ibv_ud_pingpong -s 2048 ;;
+  ud_pingpong_events) pingpong ibv_ud_pingpong -s 2048 -e ;;
+  srq_pingpong) pingpong ibv_srq_pingpong ;;
+  srq_pingpong_events) pingpong ibv_srq_pingpong -e ;;
+  asyncwatch)
+    mrc_start "$scratch/server.log" stdbuf -oL "${as_user[@]}" ibv_asyncwatch -d mrc0
+    for ((i = 0; i < 100; ++i)); do
+      ! grep -q 'async event FD' "$scratch/server.log" || break
+      sleep 0.1
+    done
+    grep -qE '^mrc0: async event FD [0-9]+$' "$scratch/server.log" || fail 'ibv_asyncwatch does not wait for events'
     ;;
   write_bw_plane_cut)
     during=cut_a_plane pair ib_write_bw -s 65536 -D 3

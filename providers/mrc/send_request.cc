@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/send_request.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include "providers/mrc/address.h"
+#include "providers/mrc/ah.h"
+#include "providers/mrc/context.h"
+#include "providers/mrc/limits.h"
+
+namespace mrc::provider {
+namespace {
+
+constexpr uint32_t kAtomicBytes = 8;
+
+bool is_atomic(Operation operation) {
+  return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
+}
+
+}  // namespace
+
+std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
+  // ibv_post_send(3) has the table.
+  const bool connected = type != IBV_QPT_UD;
+  const bool reliable = type == IBV_QPT_RC;
+  switch (opcode) {
+    case IBV_WR_SEND:
+      return Operation::kSend;
+    case IBV_WR_SEND_WITH_IMM:
+      return Operation::kSendImm;
+    case IBV_WR_SEND_WITH_INV:
+      if (connected) return Operation::kSendInvalidate;
+      break;
+    case IBV_WR_RDMA_WRITE:
+      if (connected) return Operation::kWrite;
+      break;
+    case IBV_WR_RDMA_WRITE_WITH_IMM:
+      if (connected) return Operation::kWriteImm;
+      break;
+    case IBV_WR_RDMA_READ:
+      if (reliable) return Operation::kRead;
+      break;
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+      if (reliable) return Operation::kCompareSwap;
+      break;
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      if (reliable) return Operation::kFetchAdd;
+      break;
+    default:
+      break;
+  }
+  return std::nullopt;
+}
+
+void begin_request(const Qp& qp, Operation operation, uint64_t work_id, unsigned send_flags,
+                   SendRequest* to) {
+  to->work_id = work_id;
+  to->operation = operation;
+  to->segment_count = 0;
+  to->bytes = 0;
+  to->address_bytes = 0;
+  to->flags = 0;
+  if (qp.signal_all || (send_flags & IBV_SEND_SIGNALED) != 0) to->flags |= kSignaled;
+  if ((send_flags & IBV_SEND_SOLICITED) != 0) to->flags |= kSolicited;
+  if ((send_flags & IBV_SEND_FENCE) != 0) to->flags |= kFence;
+  if (qp.verbs.qp.qp_type == IBV_QPT_UD) to->add_datagram_address() = {};
+}
+
+void set_destination(const ibv_ah* handle, uint32_t remote_qpn, uint32_t remote_key, SendRequest* to) {
+  const Ah* address = reinterpret_cast<const Ah*>(handle);
+  to->datagram_address() = {address->source, address->destination, Qpn{remote_qpn}, remote_key};
+}
+
+uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i) {
+    to[i] = {from[i].addr, from[i].length, MemoryKey{from[i].lkey}};
+    bytes += from[i].length;
+  }
+  return bytes;
+}
+
+int set_segments(const Qp& qp, const ibv_sge* from, size_t count, SendRequest* to) {
+  if (count > qp.capacity.max_send_sge) return EINVAL;
+  const uint64_t bytes = copy_segments(from, count, to->segments());
+  if (bytes > limits::kMessageBytes) return EINVAL;
+  if (is_atomic(to->operation) && bytes < kAtomicBytes) return EINVAL;
+  to->bytes = is_atomic(to->operation) ? kAtomicBytes : static_cast<uint32_t>(bytes);
+  to->segment_count = static_cast<uint8_t>(count);
+  to->flags &= static_cast<uint8_t>(~kInline);
+  return 0;
+}
+
+int add_inline(const Qp& qp, const void* from, size_t bytes, SendRequest* to) {
+  if (awaits_answer(to->operation)) return EINVAL;
+  if (bytes > qp.capacity.max_inline_data - to->bytes) return EINVAL;
+  to->flags |= kInline;
+  if (bytes > 0) std::memcpy(to->inline_data() + to->bytes, from, bytes);
+  to->bytes += static_cast<uint32_t>(bytes);
+  return 0;
+}
+
+namespace {
+
+void set_arguments(const ibv_send_wr& from, SendRequest* to) {
+  switch (to->operation) {
+    case Operation::kWrite:
+    case Operation::kWriteImm:
+    case Operation::kRead:
+      to->remote_address = from.wr.rdma.remote_addr;
+      to->remote_key = MemoryKey{from.wr.rdma.rkey};
+      to->immediate = from.imm_data;
+      break;
+    case Operation::kSend:
+    case Operation::kSendImm:
+      to->immediate = from.imm_data;
+      break;
+    case Operation::kSendInvalidate:
+      to->immediate = from.invalidate_rkey;
+      break;
+    case Operation::kCompareSwap:
+    case Operation::kFetchAdd:
+      to->remote_address = from.wr.atomic.remote_addr;
+      to->remote_key = MemoryKey{from.wr.atomic.rkey};
+      to->compare_add = from.wr.atomic.compare_add;
+      to->swap = from.wr.atomic.swap;
+      break;
+  }
+}
+
+}  // namespace
+
+int write_request(const Qp& qp, const ibv_send_wr& from, SendRequest* to) {
+  const ibv_qp_type type = qp.verbs.qp.qp_type;
+  const auto operation = operation_of(type, from.opcode);
+  if (!operation || from.num_sge < 0) return EINVAL;
+  begin_request(qp, *operation, from.wr_id, from.send_flags, to);
+  set_arguments(from, to);
+  if (type == IBV_QPT_UD) {
+    if (from.wr.ud.ah == nullptr || from.wr.ud.remote_qpn > Qpn::kMask) return EINVAL;
+    set_destination(from.wr.ud.ah, from.wr.ud.remote_qpn, from.wr.ud.remote_qkey, to);
+  }
+  if ((from.send_flags & IBV_SEND_INLINE) == 0)
+    return set_segments(qp, from.sg_list, static_cast<size_t>(from.num_sge), to);
+  // Inline data are not limited by the number of segments that fit into a slot, only by their bytes.
+  for (int i = 0; i < from.num_sge; ++i) {
+    const ibv_sge& piece = from.sg_list[i];
+    if (const int error = add_inline(qp, pointer_at(piece.addr), piece.length, to); error != 0) return error;
+  }
+  return 0;
+}
+
+void start_work(Qp* qp) {
+  Device& device = qp->context->device();
+  device.engine().ring_doorbell(*qp->transport);
+  full_fence();  // pairs with the one in Progress::turn()
+  device.progress().drive();
+}
+
+}  // namespace mrc::provider

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A shared receive queue: the engine's queue, and a lock for those who post.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+
+#include "libmrc/qp/shared_receive_queue.h"
+#include "providers/mrc/spin_lock.h"
+
+namespace mrc::provider {
+
+class Context;
+struct Pd;
+
+struct Srq {
+  ibv_srq verbs{};  // first: libibverbs knows only this
+  Context* context;
+  Pd* pd;
+  SharedReceiveQueue queue;
+  SpinLock post_lock;
+  std::atomic<unsigned> users{0};           // queue pairs
+  std::atomic<uint32_t> async_reported{0};  // asynchronous events that the application has read
+
+  Srq(Context* context, Pd* pd, uint32_t entries, uint32_t segments);
+  static Srq* of(ibv_srq* queue) { return reinterpret_cast<Srq*>(queue); }
+};
+
+}  // namespace mrc::provider
