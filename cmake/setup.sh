@@ -6,9 +6,9 @@
 # libdpdk-dev depends on every PMD plug-in (librte-net-memif and the rest), so none is named here: their names
 # carry DPDK's ABI number, which differs between Debian releases.
 mrc_build_packages=(g++ cmake ninja-build pkg-config libibverbs-dev libdpdk-dev libtomlplusplus-dev
-  nlohmann-json3-dev liburing-dev)
+  nlohmann-json3-dev liburing-dev libbpf-dev)
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
-mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy)
+mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps)
 # The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user.
 case "$(uname -m)" in
   aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu) ;;

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "examples/lab/host_config.h"
+
+namespace mrc::lab {
+namespace {
+
+std::string line(const char* key, const std::string& value) {
+  return std::string(key) + " = " + value + "\n";
+}
+std::string line(const char* key, uint32_t value) {
+  return line(key, std::to_string(value));
+}
+std::string quoted(const std::string& text) {
+  return "\"" + text + "\"";
+}
+
+}  // namespace
+
+// The host's GID is its address on the management network: it stays whatever happens to the planes.
+std::string host_config(const Topology& topology, uint32_t host) {
+  const Shape& shape = topology.shape();
+  std::string text = "# Settings of mrc0 on h" + std::to_string(host) + ", written by mrc_lab.\n[device]\n";
+  text += line("gids", "[" + quoted(management_address(host)) + "]");
+  text += "\n[transport]\n# What a switch of the lab may trim, first and again.\n";
+  text += line("dscp_data", 4) + line("dscp_retransmission", 8);
+  text += "\n[srv6]\n" + line("block", quoted(std::string(kBlock) + "::/32"));
+  text +=
+      line("leaf", topology.leaf_of_host(host) - 1) + line("host", host - 1) + line("spines", shape.spines);
+  for (uint32_t plane = 1; plane <= shape.planes; ++plane) {
+    text += "\n[[port]]\n" + line("plane", plane - 1) + line("backend", quoted("af_packet"));
+    text += line("interface", quoted("p" + std::to_string(plane)));
+    text += line("gateway", quoted(gateway_address(plane, host)));
+  }
+  for (uint32_t other = 1; other <= shape.hosts; ++other) {
+    text += "\n[[host]]\n" + line("gids", "[" + quoted(management_address(other)) + "]");
+    text += line("leaf", topology.leaf_of_host(other) - 1) + line("host", other - 1);
+  }
+  return text;
+}
+
+}  // namespace mrc::lab

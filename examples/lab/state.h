@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where a lab keeps what others must find: a directory per lab with the control socket, a lock that is held
+// as long as the lab lives, and a directory per host.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "examples/lab/netlink.h"
+
+namespace mrc::lab {
+
+class State {
+ public:
+  explicit State(std::string lab) : lab_(std::move(lab)) {}
+
+  const std::string& lab() const { return lab_; }
+  std::string directory() const { return base() + "/" + lab_; }
+  std::string control_socket() const { return directory() + "/control"; }
+  std::string lock_file() const { return directory() + "/lock"; }
+  std::string hosts_file() const { return directory() + "/hosts"; }
+  std::string log_file() const { return directory() + "/log"; }
+  std::string host_directory(const std::string& host) const { return directory() + "/" + host; }
+  std::string config_file(const std::string& host) const { return host_directory(host) + "/mrc.toml"; }
+  std::string run_directory(const std::string& host) const { return host_directory(host) + "/run"; }
+
+  // Makes the directory and takes the lock; what a dead lab of this name left is removed. Nothing: `error`
+  // says why, for example that it runs already.
+  Fd claim(std::string* error) const;
+  bool is_running() const;
+  bool exists() const;
+  // Only when nobody runs it.
+  void remove() const;
+
+  // MRC_LAB_DIR, else /run/mrc-lab for root, else /tmp/mrc-lab-<uid>.
+  static std::string base();
+  static std::vector<std::string> all_labs();
+  static bool valid_name(const std::string& lab);
+
+ private:
+  std::string lab_;
+};
+
+}  // namespace mrc::lab
