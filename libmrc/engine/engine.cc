@@ -78,6 +78,7 @@ void Engine::destroy(QueuePair* qp) {
   qp->disconnect(services_);
   std::erase(live_, qp);
   queue_pairs_[slot_of(*qp)].reset();
+  look_at_windows();
 }
 
 QueuePair* Engine::find(Qpn qpn) {
@@ -91,8 +92,16 @@ bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanose
   const bool done = qp.modify(attributes, services_, now);
   schedule(qp);  // a send queue filled before RTS, or one that is to be flushed
   after_work(qp, now);
+  if (qp.peer() == nullptr) look_at_windows();
   report();
   return done;
+}
+
+// A queue pair that goes may open the window for those who waited with it.
+void Engine::look_at_windows() {
+  peers_.for_each([this](Peer& peer) {
+    if (!peer.waiting.empty()) schedule(*peer.waiting.front());
+  });
 }
 
 void Engine::count_paths(uint32_t* active, uint32_t* all) const {
@@ -144,15 +153,18 @@ void Engine::unlink(QueuePair& qp) {
   qp.active_ = false;
 }
 
+// One at a time, in turn: whoever sends a packet into a window that closes again goes to the end of the line.
+void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
+  if (peer.waiting.empty() || !peer.controller.may_send(now)) return;
+  QueuePair* next = peer.waiting.front();
+  peer.waiting.pop_front();
+  next->waiting_ = false;
+  next->its_turn_ = true;
+  schedule(*next);
+}
+
 void Engine::after_work(QueuePair& qp, Nanoseconds now) {
-  // One at a time, in turn: whoever sends a packet into a window that closes again goes to the end of the
-  // line.
-  if (Peer* peer = qp.peer(); peer != nullptr && !peer->waiting.empty() && peer->controller.may_send(now)) {
-    QueuePair* next = peer->waiting.front();
-    peer->waiting.pop_front();
-    next->waiting_ = false;
-    schedule(*next);
-  }
+  if (Peer* peer = qp.peer(); peer != nullptr) wake_waiting(*peer, now);
   const Nanoseconds deadline = qp.next_deadline();
   if (deadline != kNever) timers_.set(slot_of(qp), deadline);
   if (const bool connected = qp.connected(); connected != qp.counted_) {

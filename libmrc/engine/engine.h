@@ -92,6 +92,8 @@ class Engine {
   void unlink(QueuePair& qp);
   void after_work(QueuePair& qp,
                   Nanoseconds now);  // re-arms timers, wakes whom it let go on, collects events
+  void wake_waiting(Peer& peer, Nanoseconds now);
+  void look_at_windows();
   void report();
   // The general service's queue pair has the slot behind all others.
   uint32_t slot_of(Qpn qpn) const {

@@ -366,7 +366,7 @@ void QueuePair::disconnect(Services& services) {
   if (peer_ == nullptr) return;
   requester_.abandon();
   if (waiting_) std::erase(peer_->waiting, this);
-  waiting_ = false;
+  waiting_ = its_turn_ = false;
   services.peers.release(peer_);
   peer_ = nullptr;
 }

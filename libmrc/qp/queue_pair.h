@@ -103,6 +103,11 @@ class QueuePair {
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
 
+  // The first PSN of ours that the peer has not acknowledged: moves as the connection does.
+  Psn oldest_unacknowledged() const {
+    return wire() == Wire::kRc ? rc_requester_.oldest() : requester_.sent().oldest();
+  }
+
   bool connected() const;  // RTR or beyond, not in error
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
@@ -166,6 +171,7 @@ class QueuePair {
   void receive_mrc(Context& cx, const Packet& packet, Plane plane);
   void receive_rc(Context& cx, const Packet& packet);
   void receive_datagram(Context& cx, const Packet& packet);
+  bool others_wait(const Context& cx) const;
   More transmit_mrc(Context& cx, size_t budget, bool fresh_answers);
   More transmit_rc(Context& cx, size_t budget);
   More transmit_datagrams(Context& cx, size_t budget);
@@ -203,7 +209,8 @@ class QueuePair {
   Negotiation negotiation_;
   CongestionController own_controller_;  // when there is no congestion control
   Peer* peer_ = nullptr;
-  bool waiting_ = false;  // for the peer's window, in its list
+  bool waiting_ = false;   // for the peer's window, in its list
+  bool its_turn_ = false;  // it was the first of that list, and has not sent since
   uint64_t seed_;
   Nanoseconds timeout_ = 0;
   uint8_t retry_linear_ = 7;

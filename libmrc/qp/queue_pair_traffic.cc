@@ -147,10 +147,20 @@ QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services&
   return More::kNothing;
 }
 
+// MRC 5.1: queue pairs to one peer share its window. Whoever hears an answer has opened it, but if others
+// waited before, they come first: a window of one packet would else belong to one of them for ever.
+bool QueuePair::others_wait(const Context& cx) const {
+  return cx.services.config.congestion != CongestionAlgorithm::kNone && !peer_->waiting.empty();
+}
+
 QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_answers) {
   Requester::Burst burst;
   if (may_take(false)) {
-    burst = requester_.transmit(cx, budget);
+    if (its_turn_ || !others_wait(cx)) {
+      burst = requester_.transmit(cx, budget);
+    } else {
+      burst.window_closed = requester_.has_work(cx);
+    }
     settle(cx.services, cx.now);
     if (state() == QueuePairState::kError) return More::kNothing;
     report_drained(cx);
@@ -160,8 +170,10 @@ QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_a
     responder_.send_control_packets(cx, burst.last_path);
   if (burst.window_closed && !waiting_ && cx.services.config.congestion != CongestionAlgorithm::kNone) {
     waiting_ = true;
-    peer_->waiting.push_back(this);
+    // Who came in vain keeps its place.
+    its_turn_&& burst.packets == 0 ? peer_->waiting.push_front(this) : peer_->waiting.push_back(this);
   }
+  if (burst.packets > 0 || !burst.blocked) its_turn_ = false;
   if (burst.blocked) return More::kBlocked;
   if (burst.packets == budget && requester_.wants_to_send(cx)) return More::kReady;
   return responder_.control_due() ? More::kDeferred : More::kNothing;

@@ -40,6 +40,7 @@ class RcRequester {
   // No request is under way (those not started do not count).
   bool drained(const Context& cx) const { return cx.send_queue.head() == started_; }
   Nanoseconds next_deadline() const;
+  Psn oldest() const { return oldest_; }  // the first that is not acknowledged
 
  private:
   // Sending.
