@@ -28,6 +28,7 @@ struct Counters {
   uint64_t naks_received = 0;
   uint64_t nacks_sent = 0;
   uint64_t nacks_received = 0;
+  uint64_t nacks_stale = 0;  // of these, about an earlier copy than the one under way
   uint64_t trimmed_received = 0;
   uint64_t endpoint_answers_sent = 0;
   uint64_t port_updates_sent = 0;

@@ -174,6 +174,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   offset_ += bytes;
   if (first && !message.is_response) ++unfinished_;
   if (last) {
+    if (!message.is_response) ++unanswered_;
     ++message_;
     started_ = false;
   }

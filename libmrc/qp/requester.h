@@ -99,9 +99,11 @@ class Requester {
 
   // Hearing.
   bool credit(Context& cx, Psn psn);
+  void needless(Nanoseconds now);
   void credit_up_to(Context& cx, Psn psn);
   void learn_from_trigger(Context& cx, const Packet& packet);
   void find_losses(Context& cx, Psn base, uint64_t bitmap);
+  bool names_last_transmission(const Context& cx, const Neth& neth) const;
   void judge(Context& cx, Psn psn);
   void lose(Context& cx, Psn psn, uint64_t* cause);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
@@ -114,7 +116,8 @@ class Requester {
   // Waiting.
   void send_probe(Context& cx, PathId path);
   void nudge(Context& cx);
-  bool busy() const { return sent_.outstanding() > 0 || unfinished_ > 0; }
+  // The peer owes an answer. Not so if the rest of a message only waits for the window to open.
+  bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0; }
   Nanoseconds silence_allowed() const;
   Nanoseconds reorder_window() const;
 
@@ -133,6 +136,7 @@ class Requester {
   uint64_t cursor_ = 0;            // send queue index of the next request to start
   uint64_t next_response_ = 0;     // response queue index of the next answer to start
   uint32_t unfinished_ = 0;        // requests of which something was sent, not complete
+  uint32_t unanswered_ = 0;        // requests of which everything was sent, not complete
   uint16_t msn_ = 0;
   uint16_t receive_msn_ = 0;
   uint16_t consuming_ = 0;  // requests in flight that use up a receive request

@@ -12,6 +12,12 @@ namespace {
 constexpr uint32_t kReorderScaleMax = 64;
 constexpr Nanoseconds kReorderScaleDecay = 200 * kMillisecond;
 constexpr uint8_t kRnrForEver = 7;
+
+// MRC 1.7: over IPv4 only the low half of an EV travels.
+bool echoes(const Context& cx, PathId path, Entropy entropy) {
+  const uint32_t mask = cx.connection.destination.is_v4() ? 0xFFFF : 0xFFFFFFFF;
+  return ((static_cast<uint32_t>(cx.paths.at(path).entropy) ^ static_cast<uint32_t>(entropy)) & mask) == 0;
+}
 }  // namespace
 
 void Requester::heard(Nanoseconds now) {
@@ -32,11 +38,20 @@ bool Requester::credit(Context& cx, Psn psn) {
   const bool in_flight = packet.state == PacketState::kInFlight;
   if (!sent_.deliver(psn)) return false;
   if (in_flight) newly_bytes_ += nominal_size(packet.bytes);
+  // MRC 3.3 (b): known too soon to have come with the retransmission, so an earlier copy was only late. (A
+  // SACK that says "duplicate" proves less: the network duplicates, and SACKs overtake each other.)
+  if (packet.transmissions > 1 && in_flight && cx.now - packet.sent_at < rtt_.least()) needless(cx.now);
   if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
   }
   return true;
+}
+
+// Waits longer the next time before it takes a packet for lost.
+void Requester::needless(Nanoseconds now) {
+  reorder_scale_ = std::min(2 * reorder_scale_, kReorderScaleMax);
+  last_needless_ = now;
 }
 
 void Requester::credit_up_to(Context& cx, Psn psn) {
@@ -118,13 +133,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     const Psn psn = sack.cumulative_psn + static_cast<int16_t>(sack.trigger);
     if (!sent_.contains(psn)) return;
     const SentPacket& sent = sent_.at(psn);
-    if (cx.paths.at(sent.path).entropy != sack.entropy) return;
+    if (!echoes(cx, sent.path, sack.entropy)) return;
     const bool again = packet.bth.retransmission;
-    if (again && sent.state == PacketState::kDelivered) {
-      // The first copy had arrived after all: wait longer before the next time.
-      reorder_scale_ = std::min(2 * reorder_scale_, kReorderScaleMax);
-      last_needless_ = cx.now;
-    }
     if (sent.transmissions == (again ? 2 : 1)) {
       path = sent.path;
       cx.paths.delivered(path, sent.order);
@@ -191,6 +201,14 @@ Nanoseconds Requester::reorder_window() const {
 
 // ------------------------------------------------------------------------------------------------- NACK
 
+// A NACK echoes EV and timestamp. One that speaks of an earlier copy, or comes twice, says nothing of the one
+// that is under way: believing it would turn every trim into more than one retransmission, without end.
+bool Requester::names_last_transmission(const Context& cx, const Neth& neth) const {
+  const SentPacket& sent = sent_.at(neth.psn);
+  return echoes(cx, sent.path, neth.entropy) &&
+         to_wire_timestamp(sent.sent_at, config_->coarse_timestamps) == neth.timestamp;
+}
+
 void Requester::on_nack(Context& cx, const Packet& packet) {
   const Neth& neth = packet.neth;
   ++cx.services.counters.nacks_received;
@@ -199,7 +217,12 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
     failure_ = CompletionStatus::kRemoteOperationError;
     return;
   }
-  if (!sent_.contains(neth.psn) || !sent_.lose(neth.psn)) return;
+  if (!sent_.contains(neth.psn)) return;
+  if (!names_last_transmission(cx, neth)) {
+    ++cx.services.counters.nacks_stale;
+    return;
+  }
+  if (!sent_.lose(neth.psn)) return;
   // MRC 1.5: repeat at once; only a trim in the core says something about the path.
   ++cx.services.counters.retransmits_nack;
   const PathId path = sent_.at(neth.psn).path;
@@ -311,6 +334,7 @@ void Requester::complete_ready(Context& cx) {
     if (!ready) break;
     if (consumes_receive(request.operation)) --consuming_;
     --unfinished_;
+    --unanswered_;
     ++cx.services.counters.messages_completed;
     complete(cx, request, CompletionStatus::kSuccess);
     cx.send_queue.release(++head);
@@ -335,7 +359,7 @@ void Requester::flush(Context& cx, CompletionStatus first) {
   if (!flush_requests(cx, first)) failure_ = CompletionStatus::kGeneralError;
   cursor_ = cx.send_queue.head();
   started_ = false;
-  unfinished_ = 0;
+  unfinished_ = unanswered_ = 0;
   consuming_ = 0;
   local_error_.reset();
   next_response_ = cx.responses.tail();

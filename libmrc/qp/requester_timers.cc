@@ -9,6 +9,8 @@ namespace mrc {
 namespace {
 constexpr Nanoseconds kSilenceUnknownRtt = kMillisecond;
 constexpr size_t kPathProbesPerCall = 16;
+// So many questions are asked at the same pace, for a question or its answer may be lost like anything else.
+constexpr uint32_t kSilencesAlike = 2;
 }  // namespace
 
 Nanoseconds Requester::silence_allowed() const {
@@ -16,7 +18,8 @@ Nanoseconds Requester::silence_allowed() const {
   const Nanoseconds once = rtt_.known()
                                ? std::max(config_->silence_min, 2 * rtt_.smoothed() + 4 * rtt_.variation())
                                : kSilenceUnknownRtt;
-  return std::min(once << std::min(silences_, 16u), config_->probe_interval_max);
+  const uint32_t doublings = std::min(silences_ > kSilencesAlike ? silences_ - kSilencesAlike : 0, 16u);
+  return std::min(once << doublings, config_->probe_interval_max);
 }
 
 Nanoseconds Requester::next_deadline() const {
@@ -89,7 +92,7 @@ void Requester::send_probe(Context& cx, PathId path) {
 // Everything arrived but a completion is missing: a duplicate of the last packet brings the acknowledgement
 // again.
 void Requester::nudge(Context& cx) {
-  if (unfinished_ == 0) return;
+  if (unanswered_ == 0) return;
   const PathId path = cx.paths.select(cx.connection.resolved);
   if (path == kNoPath) return;
   uint8_t* buffer = cx.services.transmitter.begin(cx.paths.at(path).plane);
