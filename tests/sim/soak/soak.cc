@@ -193,11 +193,11 @@ void Soak::on_alarm(uint32_t) {
     const CheckedFlow& flow = *flows_[i];
     // A connection that is cut off has the schedule of its retries instead.
     const bool late = !flow.may_fail() || fabric_.now() > plan_.cut_off_at + kGiveUpMax;
-    if (!flow.done() && flow.completed() == progress_[i] && late)
+    if (!flow.done() && flow.position() == progress_[i] && late)
       fail("no progress within " + std::to_string(kRecoveryMax / kPerMillisecond) +
            " ms although the faults have healed: flow " + std::to_string(i) + " at message " +
            std::to_string(flow.completed()) + " of " + std::to_string(flow.message_count()));
-    progress_[i] = flow.completed();
+    progress_[i] = flow.position();
   }
   if (!done()) fabric_.set_alarm(fabric_.now() + kRecoveryMax, *this, 0);
 }

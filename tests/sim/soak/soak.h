@@ -11,8 +11,12 @@
 
 namespace mrc::sim {
 
-// A connection that the network has not cut off must complete something within this time after the last fault
-// has healed, and again and again until its work is done.
+// A connection that the network has not cut off must move (a packet more is acknowledged) within this time
+// after the last fault has healed, and again and again until its work is done. Why packets and not messages:
+// where every path loses 30 % for ever, the window of a peer is one packet, shared in turn by up to eight
+// queue pairs, and a packet takes up to a retransmission timeout (4 ms) per attempt, half of which fail. In
+// 60 ms each connection has its turn with two attempts or more; a message of 256 packets may well take
+// seconds, for which there is the deadline of the whole run.
 inline constexpr Picoseconds kRecoveryMax = 60 * kPerMillisecond;
 // And one that is cut off must end with an error within this time: all its retries, or all its questions what
 // the peer can do.

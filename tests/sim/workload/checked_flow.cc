@@ -304,6 +304,15 @@ bool CheckedFlow::done() const {
   return completed_ == messages_.size() && told_ == receives_;
 }
 
+uint64_t CheckedFlow::position() const {
+  uint64_t position = uint64_t{completed_} << 32 | sender_->oldest_unacknowledged().value();
+  // What is fetched comes with the stream of the other direction.
+  const auto fetches = [](const Message& message) { return message.posted && message.info->fetches; };
+  if (std::any_of(messages_.begin() + completed_, messages_.begin() + next_, fetches))
+    position += uint64_t{receiver_->oldest_unacknowledged().value()} << 16;
+  return position;
+}
+
 bool CheckedFlow::check_memory() {
   if (!source_.guards_intact() || !target_.guards_intact() || !result_.guards_intact())
     return fail("memory outside a region was written", 0);

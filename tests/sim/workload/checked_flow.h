@@ -45,6 +45,8 @@ class CheckedFlow {
   bool done() const;
   bool ended_in_error() const { return failed_; }
   uint64_t completed() const { return completed_; }  // messages known to be complete
+  // Differs from one look to the next if the flow has moved by as much as a packet.
+  uint64_t position() const;
   uint32_t message_count() const { return static_cast<uint32_t>(messages_.size()); }
   uint64_t payload_bytes() const { return payload_bytes_; }  // towards the receiver
   uint64_t packets() const { return packets_; }              // that carry them
