@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "peer_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <numeric>
+
+extern char** environ;
+
+namespace conformance {
+namespace {
+
+constexpr int kPeerFd = 4;
+
+template <typename T>
+void tell_other(int fd, const T& message) {
+  if (send(fd, &message, sizeof message, MSG_NOSIGNAL) != sizeof message)
+    throw Failure("the other process cannot be told");
+}
+
+template <typename T>
+T hear_other(int fd) {
+  T message;
+  if (!readable(fd, 20000)) throw Failure("the other process says nothing");
+  if (recv(fd, &message, sizeof message, 0) != sizeof message) throw Failure("the other process is gone");
+  return message;
+}
+
+}  // namespace
+
+PeerProcess::PeerProcess() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throw Failure("no socket");
+  std::string words[] = {"/proc/self/exe", "--peer", std::to_string(kPeerFd)};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], kPeerFd);
+  const int error = posix_spawn(&pid_, words[0].c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  fd_ = ends[0];
+  if (error != 0) throw Failure("the other process cannot be started");
+}
+
+PeerProcess::~PeerProcess() {
+  kill_now();
+  close(fd_);
+}
+
+void PeerProcess::kill_now() {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+PeerHello PeerProcess::connect(ibv_qp* qp, const Path& path) {
+  const auto hello = hear_other<PeerHello>(fd_);
+  bring_to(qp, IBV_QPS_RTS, hello.qpn, path);
+  tell_other(fd_, PeerHello{qp->qp_num, 0, 0});
+  hear_other<uint32_t>(fd_);  // it is ready
+  return hello;
+}
+
+uint32_t PeerProcess::tell(PeerOrder order, uint32_t argument) {
+  tell_other(fd_, PeerMessage{order, argument});
+  return hear_other<uint32_t>(fd_);
+}
+
+// --- the other process ---
+
+namespace {
+
+uint32_t obey(const PeerMessage& message, Side& side) {
+  switch (message.order) {
+    case PeerOrder::kPostReceive:
+      return static_cast<uint32_t>(post_receive(side.qp, 1, {side.memory.piece(0, message.argument)}));
+    case PeerOrder::kAwaitReceive: {
+      const ibv_wc completion = await(side.receive_cq);
+      return completion.status == IBV_WC_SUCCESS ? completion.byte_len : UINT32_MAX;
+    }
+    case PeerOrder::kSend:
+      CHECK_OK(Request(IBV_WR_SEND).piece(side.memory, 0, message.argument).post(side.qp));
+      return static_cast<uint32_t>(await(side.send_cq).status);
+    case PeerOrder::kSum:
+      return std::accumulate(side.memory.data(), side.memory.data() + message.argument, 0u);
+    default:
+      return 0;
+  }
+}
+
+int serve(int fd) {
+  Owned<ibv_context> context = open_device();
+  {
+    Owned<ibv_pd> pd = make_pd(context);
+    Side side;
+    side.send_cq = make_cq(64, nullptr, nullptr, context);
+    side.receive_cq = make_cq(64, nullptr, nullptr, context);
+    side.memory = Memory(pd, PeerProcess::kBytes);
+    side.qp = make_qp(pd, qp_wanted(side.send_cq, side.receive_cq));
+    tell_other(fd, PeerHello{side.qp->qp_num, side.memory.mr->rkey, side.memory.address()});
+    bring_to(side.qp, IBV_QPS_RTS, hear_other<PeerHello>(fd).qpn);
+    tell_other(fd, uint32_t{0});
+    for (;;) {
+      const auto message = hear_other<PeerMessage>(fd);
+      if (message.order == PeerOrder::kLeave) _exit(0);  // with everything open
+      if (message.order == PeerOrder::kClose) break;
+      tell_other(fd, obey(message, side));
+    }
+  }
+  context.reset();
+  tell_other(fd, uint32_t{0});
+  return 0;
+}
+
+}  // namespace
+
+int peer_main(int fd) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  try {
+    return serve(fd);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "the other process: %s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace conformance

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The other process of a case: this program again, which does what it is told through a socket.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "objects.h"
+
+namespace conformance {
+
+struct PeerHello {
+  uint32_t qpn;
+  uint32_t rkey;
+  uint64_t address;
+};
+
+enum class PeerOrder : uint32_t { kPostReceive = 1, kAwaitReceive, kSend, kSum, kLeave, kClose };
+struct PeerMessage {
+  PeerOrder order;
+  uint32_t argument;
+};
+
+// Told from the case's side.
+class PeerProcess {
+ public:
+  static constexpr size_t kBytes = 64 << 10;
+
+  PeerProcess();
+  ~PeerProcess();
+  PeerProcess(const PeerProcess&) = delete;
+  PeerProcess& operator=(const PeerProcess&) = delete;
+
+  // Connects its queue pair with ours, which comes to RTS.
+  PeerHello connect(ibv_qp* qp, const Path& path = {});
+  // What it answers to an order.
+  uint32_t tell(PeerOrder order, uint32_t argument = 0);
+  void kill_now();
+
+ private:
+  pid_t pid_ = -1;
+  int fd_ = -1;
+};
+
+// The life of the other process; `fd` is its end of the socket.
+int peer_main(int fd);
+
+}  // namespace conformance
