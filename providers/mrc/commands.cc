@@ -25,6 +25,12 @@ const ib_uverbs_attr* find_attribute(const ib_uverbs_ioctl_hdr& header, unsigned
   return nullptr;
 }
 
+// There are none yet; a kernel refuses what it does not know.
+bool has_flags(const ib_uverbs_ioctl_hdr& header, unsigned id) {
+  const ib_uverbs_attr* flags = find_attribute(header, id);
+  return flags != nullptr && flags->data != 0;
+}
+
 ibv_gid_entry entry_of(const GidTable& table, size_t index) {
   ibv_gid_entry entry{};
   std::memcpy(entry.gid.raw, table.entries[index].gid.bytes.data(), sizeof entry.gid.raw);
@@ -40,6 +46,7 @@ int query_gid_entry(const ib_uverbs_ioctl_hdr& header) {
   const auto* index = find_attribute(header, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
   const auto* answer = find_attribute(header, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY);
   if (port == nullptr || index == nullptr || answer == nullptr || port->data != limits::kPort) return -EINVAL;
+  if (has_flags(header, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS)) return -EINVAL;
   const GidTable table = read_gid_table();
   if (index->data >= table.entries.size()) return -EINVAL;
   const ibv_gid_entry entry = entry_of(table, index->data);
@@ -53,6 +60,7 @@ int query_gid_table(const ib_uverbs_ioctl_hdr& header) {
   const auto* count = find_attribute(header, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES);
   if (entry_bytes == nullptr || entry_bytes->data == 0 || answer == nullptr || count == nullptr)
     return -EINVAL;
+  if (has_flags(header, UVERBS_ATTR_QUERY_GID_TABLE_FLAGS)) return -EINVAL;
   const GidTable table = read_gid_table();
   const size_t stride = entry_bytes->data;
   if (answer->len / stride < table.entries.size()) return -EINVAL;
