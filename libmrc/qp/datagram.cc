@@ -32,7 +32,7 @@ void Datagram::reset(uint32_t copied_segments, uint64_t seed) {
   const uint32_t queue_key = queue_key_;
   *this = Datagram{};
   queue_key_ = queue_key;
-  turn_ = seed;
+  seed_ = seed;
   slots_.reset(1, copied_segments);
   destinations_.assign(kDestinations, Destination{});
 }
@@ -173,11 +173,12 @@ void Datagram::resolve(Context& cx, Destination& destination) {
   destination.ask_at = cx.now + (all ? kAskRefresh : kAskAgain);
 }
 
-// Datagrams need no order, so each takes another path than the one before it.
-std::optional<EvEntry> Datagram::choose_path(const Context& cx, const Destination& destination) {
+// Nobody promises datagrams an order, but what is built on them (UCX's reliability) takes everything out of
+// order for lost: one path per destination, another one only while its port is down.
+std::optional<EvEntry> Datagram::choose_path(const Context& cx, const Destination& destination) const {
   const PlaneMask usable = destination.resolved & cx.services.ports_up;
   if (usable == 0) return std::nullopt;
-  const uint64_t draw = mix(hash_of(destination.address, destination.qpn) + ++turn_);
+  const uint64_t draw = mix(hash_of(destination.address, destination.qpn) + seed_);
   if (!destination.paths.empty()) {
     for (size_t i = 0; i < destination.paths.size(); ++i) {
       const EvEntry& entry = destination.paths[(draw + i) % destination.paths.size()];

@@ -62,7 +62,7 @@ class Datagram {
   CompletionStatus check(const Context& cx, const SendRequest& request) const;
   Destination& look_up(Context& cx, const DatagramAddress& address);
   void resolve(Context& cx, Destination& destination);
-  std::optional<EvEntry> choose_path(const Context& cx, const Destination& destination);
+  std::optional<EvEntry> choose_path(const Context& cx, const Destination& destination) const;
   bool wait_for_next_hop(Context& cx, const Destination& destination);
   bool write(Context& cx, const SendRequest& request, const Destination& destination, const EvEntry& path,
              uint8_t* buffer);
@@ -70,7 +70,7 @@ class Datagram {
 
   uint32_t queue_key_ = 0;
   Psn psn_;
-  uint64_t turn_ = 0;              // for spraying
+  uint64_t seed_ = 0;              // queue pairs choose different paths to one destination
   Nanoseconds waiting_since_ = 0;  // the oldest request has no next hop since then; 0 = it has
   Nanoseconds ask_at_ = kNever;    // nothing is sent before, for want of a next hop
   ReceiveSlots slots_;             // never more than one

@@ -230,7 +230,8 @@ TEST(Datagrams, MemoryIsChecked) {
   EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kLocalProtectionError);
 }
 
-TEST(Datagrams, AreSprayed) {
+// Order is not promised, but UCX drops what overtakes.
+TEST(Datagrams, KeepToOnePath) {
   PairOptions options = datagram_options();
   options.planes = 4;
   DatagramPair pair(options);
@@ -242,14 +243,14 @@ TEST(Datagrams, AreSprayed) {
       ++planes[at];
       return true;
     };
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 100; ++i) {
     pair.send(Operation::kSend, 1, {});
     pair.ring(pair.a);
     pair.run_for(2 * kMicrosecond);
   }
-  ASSERT_EQ(planes.size(), 4u);
-  for (const auto& [plane, count] : planes) EXPECT_GT(count, 50);
-  EXPECT_GT(source_ports.size(), 200u);
+  ASSERT_EQ(planes.size(), 1u);
+  EXPECT_EQ(planes.begin()->second, 100);
+  EXPECT_EQ(source_ports.size(), 1u);
 }
 
 TEST(Datagrams, WaitForTheirNextHopForAWhile) {

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The libraries and applications above the verbs, as Debian has them, on mrc0: UCX, Open MPI, libfabric, fio.
+# apps.sh SOURCE_DIR BUILD_DIR CASE [as-nobody]
+set -euo pipefail
+
+# shellcheck source=case.sh
+. "${BASH_SOURCE[0]%/*}/case.sh"
+
+# No other device and no shared memory: what passes has gone through mrc0.
+export UCX_NET_DEVICES=mrc0:1 UCX_WARN_UNUSED_ENV_VARS=n UCX_LOG_LEVEL=warn
+
+# ended: both have status 0 and neither speaks of an error.
+ended() {
+  wait "$client" || fail "the client of '$*' ended with status $?"
+  wait "$server" || fail "the server of '$*' ended with status $?"
+  mrc_started=()
+  if grep -iE 'error|failed|unable|corrupt|mismatch' "$scratch"/{server,client}.log >"$scratch/words.log"; then
+    fail "'$*' speaks of an error"
+  fi
+  cat "$scratch/client.log"
+}
+
+# ucx TLS TEST ARGUMENTS...: ucx_perftest; the last line of its table has the rate.
+ucx() {
+  local transports=$1 test=$2 port
+  shift 2
+  port=$(mrc_free_port)
+  export UCX_TLS=$transports
+  mrc_start "$scratch/server.log" "${as_user[@]}" ucx_perftest -p "$port"
+  server=$mrc_pid
+  mrc_await_listener "$port" "$server" || fail "ucx_perftest does not listen"
+  mrc_start "$scratch/client.log" "${as_user[@]}" ucx_perftest 127.0.0.1 -p "$port" -t "$test" "$@"
+  client=$mrc_pid
+  ended ucx_perftest -t "$test" "$@"
+  grep -qE '^Final: +[1-9][0-9]*' "$scratch/client.log" || fail "ucx_perftest -t $test has no result"
+}
+
+# mpi RANKS MCA...: the checker of every byte, on that many ranks.
+mpi() {
+  local ranks=$1
+  shift
+  local arguments=(--oversubscribe --mca btl '^vader,tcp,openib,uct' "$@")
+  [[ $as == as-nobody ]] || ((EUID != 0)) || arguments+=(--allow-run-as-root)
+  # PMIx keeps its sockets below TMPDIR, whose name has to be short.
+  export TMPDIR=$scratch/tmp OMPI_MCA_rmaps_base_oversubscribe=1
+  mkdir -m 1777 "$TMPDIR"
+  "${as_user[@]}" mpirun -np "$ranks" "${arguments[@]}" "$bin/mpi_check" --max "${mpi_bytes:-16777216}" \
+    >"$scratch/mpi.log" 2>&1 || fail "mpirun ended with status $?"
+  grep -q "mpi_check: $ranks ranks, all bytes are right" "$scratch/mpi.log" || fail 'mpi_check did not end well'
+  cat "$scratch/mpi.log"
+}
+
+# fabric ENDPOINT: libfabric's ping-pong with its check of the data, over the verbs provider.
+fabric() {
+  local port
+  port=$(mrc_free_port)
+  mrc_start "$scratch/server.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d mrc0 -I 200 -c -B "$port"
+  server=$mrc_pid
+  mrc_await_listener "$port" "$server" || fail "fi_pingpong does not listen"
+  mrc_start "$scratch/client.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d mrc0 -I 200 -c -P "$port" 127.0.0.1
+  client=$mrc_pid
+  ended fi_pingpong -p "$1" -e "$2"
+}
+
+# fio_pair VERB ARGUMENTS...
+fio_pair() {
+  local verb=$1 port common
+  shift
+  port=$(mrc_free_port)
+  common=(--ioengine=rdma --port="$port" --bs=64k --size=64m --iodepth=16 --thread)
+  mrc_start "$scratch/server.log" "${as_user[@]}" fio --name=server "${common[@]}" --rw=read
+  server=$mrc_pid
+  sleep 1.5 # it listens in the RDMA port space, where no tool shows it
+  mrc_start "$scratch/client.log" "${as_user[@]}" fio --name=client "${common[@]}" --hostname=127.0.0.1 --verb="$verb" "$@"
+  client=$mrc_pid
+  wait "$client" || fail "fio with $verb ended with status $?"
+  wait "$server" || fail "the server of fio with $verb ended with status $?"
+  mrc_started=()
+  grep -qE 'err= 0' "$scratch/client.log" || fail "fio with $verb reports an error"
+  cat "$scratch/client.log"
+}
+
+case $name in
+  ucx_info)
+    "${as_user[@]}" ucx_info -d >"$scratch/info.log" 2>&1 || fail "ucx_info ended with status $?"
+    for transport in rc_verbs ud_verbs; do
+      grep -A1 "Transport: $transport" "$scratch/info.log" | grep -q 'Device: mrc0:1' || fail "no $transport on mrc0"
+    done
+    ;;
+  ucx_tag_lat) ucx rc_v,self tag_lat -n 2000 -s 8 ;;
+  ucx_tag_bw) ucx rc_v,self tag_bw -n 500 -s 65536 ;;
+  ucx_put_bw) ucx rc_v,self ucp_put_bw -n 500 -s 65536 ;;
+  ucx_put_lat) ucx rc_v,self ucp_put_lat -n 1000 -s 8 ;;
+  ucx_get) ucx rc_v,self ucp_get -n 500 -s 65536 ;;
+  ucx_fadd) ucx rc_v,self ucp_fadd -n 1000 -s 8 ;;
+  ucx_am_bw) ucx rc_v,self ucp_am_bw -n 500 -s 16384 ;;
+  ucx_am_lat) ucx rc_v,self ucp_am_lat -n 1000 -s 64 ;;
+  ucx_sleep) ucx rc_v,self tag_lat -n 500 -s 8 -E sleep ;;
+  ucx_stream) ucx rc_v,self stream_bw -n 500 -s 8192 ;;
+  ucx_ud_tag_lat) ucx ud_v,self tag_lat -n 1000 -s 8 ;;
+  ucx_ud_tag_bw) ucx ud_v,self tag_bw -n 200 -s 65536 ;;
+  ucx_ud_put_bw) ucx ud_v,self ucp_put_bw -n 200 -s 4096 ;;
+  ucx_rc_uct) ucx rc_v am_bw -d mrc0:1 -x rc_verbs -n 1000 -s 1024 ;;
+  mpi_ucx_2) mpi 2 --mca pml ucx -x UCX_TLS=rc_v,self ;;
+  mpi_ucx_4) mpi_bytes=1048577 mpi 4 --mca pml ucx -x UCX_TLS=rc_v,self ;;
+  mpi_ofi_2) mpi 2 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
+  mpi_ofi_4) mpi_bytes=1048577 mpi 4 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
+  fi_info)
+    "${as_user[@]}" fi_info -p verbs >"$scratch/info.log" 2>&1 || fail "fi_info ended with status $?"
+    for kind in FI_EP_MSG FI_EP_DGRAM; do
+      grep -q "type: $kind" "$scratch/info.log" || fail "libfabric shows no $kind"
+    done
+    grep -q 'domain: mrc0' "$scratch/info.log" || fail 'libfabric does not name mrc0'
+    ;;
+  fi_msg) fabric verbs msg ;;
+  fi_rdm) fabric 'verbs;ofi_rxm' rdm ;;
+  fi_dgram) fabric verbs dgram ;;
+  fio_write) fio_pair write --rw=write ;;
+  fio_read) fio_pair read --rw=read ;;
+  fio_send) fio_pair send --rw=write ;;
+  fio_randrw) fio_pair write --rw=randwrite ;;
+  *)
+    fail "there is no case '$name'"
+    ;;
+esac

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What stands above the verbs, as Debian ships it. A program without a sanitizer cannot load a provider with one.
+if(MRC_SANITIZE)
+  return()
+endif()
+find_package(MPI REQUIRED COMPONENTS C)
+add_executable(mpi_check mpi_check.cc)
+# The C interface from C++: the old C++ one needs a library of its own and does not compile cleanly.
+target_compile_definitions(mpi_check PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+target_link_libraries(mpi_check PRIVATE MPI::MPI_C)
+
+set(apps ${CMAKE_CURRENT_SOURCE_DIR}/apps.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+foreach(case ucx_info ucx_tag_lat ucx_tag_bw ucx_put_bw ucx_put_lat ucx_get ucx_fadd ucx_am_bw ucx_am_lat ucx_sleep
+    ucx_stream ucx_ud_tag_lat ucx_ud_tag_bw ucx_ud_put_bw mpi_ucx_2 mpi_ucx_4 mpi_ofi_2 mpi_ofi_4 fi_info fi_msg
+    fi_rdm fi_dgram fio_write fio_read fio_send fio_randrw)
+  mrc_verbs_test(apps_${case} 120 ${apps} ${case})
+endforeach()
