@@ -51,14 +51,14 @@ mpi() {
   cat "$scratch/mpi.log"
 }
 
-# fabric ENDPOINT: libfabric's ping-pong with its check of the data, over the verbs provider.
+# fabric PROVIDER ENDPOINT DOMAIN: libfabric's ping-pong with its check of the data, over the verbs provider.
 fabric() {
   local port
   port=$(mrc_free_port)
-  mrc_start "$scratch/server.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d mrc0 -I 200 -c -B "$port"
+  mrc_start "$scratch/server.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 200 -c -B "$port"
   server=$mrc_pid
   mrc_await_listener "$port" "$server" || fail "fi_pingpong does not listen"
-  mrc_start "$scratch/client.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d mrc0 -I 200 -c -P "$port" 127.0.0.1
+  mrc_start "$scratch/client.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 200 -c -P "$port" 127.0.0.1
   client=$mrc_pid
   ended fi_pingpong -p "$1" -e "$2"
 }
@@ -113,9 +113,9 @@ case $name in
     done
     grep -q 'domain: mrc0' "$scratch/info.log" || fail 'libfabric does not name mrc0'
     ;;
-  fi_msg) fabric verbs msg ;;
-  fi_rdm) fabric 'verbs;ofi_rxm' rdm ;;
-  fi_dgram) fabric verbs dgram ;;
+  fi_msg) fabric verbs msg mrc0 ;;
+  fi_rdm) fabric "verbs;ofi_rxm" rdm mrc0 ;;
+  fi_dgram) fabric verbs dgram mrc0-dgram ;;
   fio_write) fio_pair write --rw=write ;;
   fio_read) fio_pair read --rw=read ;;
   fio_send) fio_pair send --rw=write ;;
