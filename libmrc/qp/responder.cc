@@ -21,6 +21,7 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
   *this = Responder{};
   config_ = &config;
   window_.reset(config.window_packets, first);
+  order_.reset(config.window_packets);
   slots_.reset(config.immediates_max, copied_segments);
   ordered_.assign(answers_max, Ordered{});
   answer_msn_.assign(config.window_packets, 0);
@@ -68,6 +69,7 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   if (config_->congestion == CongestionAlgorithm::kReceiverAware)
     cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
+  order_.pass_over(psn);  // unless it turns out to write
   if (place(cx, packet, &passing) == Placed::kRefused) {
     send_not_ready(cx, packet, plane);
     return;
@@ -133,7 +135,7 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
     *passing |= ReceiveWindow::kConsumesReceive;
   }
   if (!packet.payload.empty()) {
-    std::memcpy(to, packet.payload.data(), packet.payload.size());
+    order_.place(window_, packet.bth.psn, to, packet.payload);
     cx.services.counters.payload_bytes_placed += packet.payload.size();
   }
   return Placed::kRecorded;

@@ -10,6 +10,7 @@
 
 #include "libmrc/qp/context.h"
 #include "libmrc/qp/receive_slots.h"
+#include "libmrc/qp/write_order.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
 
@@ -101,6 +102,7 @@ class Responder {
 
   const TransportConfig* config_ = nullptr;
   ReceiveWindow window_;
+  WriteOrder order_;
   uint32_t msn_ = 0;             // messages completed in order
   uint64_t received_bytes_ = 0;  // of new packets
   uint32_t unsacked_bytes_ = 0;  // MRC 3.1, sack_trigger_cnt

@@ -40,6 +40,8 @@ class ReceiveWindow {
     if (distance > static_cast<int32_t>(mask_)) return Arrival::kOutOfWindow;
     return passing_[psn.value() & mask_] != kNothing ? Arrival::kDuplicateAbove : Arrival::kNew;
   }
+  // Whether a packet above the cumulative PSN and within the window is here.
+  bool holds(Psn psn) const { return passing_[psn.value() & mask_] != kNothing; }
   // Only for packets that are new.
   void record(Psn psn, uint8_t passing) {
     passing_[psn.value() & mask_] = static_cast<uint8_t>(passing | kReceived);

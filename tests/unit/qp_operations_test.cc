@@ -95,6 +95,35 @@ TEST(Operations, AReadSeesTheWriteBeforeIt) {
   }
 }
 
+// WRITEs to one place, which partly overlap: whatever way they come, the last of them is what remains.
+TEST(Operations, TheLastWriteWins) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    PairOptions options;
+    options.loss = 0.05;
+    options.jitter = true;
+    options.planes = 4;
+    options.seed = seed;
+    WirePair pair(options);
+    constexpr uint32_t kBytes = 9'000;
+    std::vector<uint8_t> remote(2 * kBytes, 0), expected(2 * kBytes, 0);
+    const Segment target = pair.segment(pair.b, remote.data(), 2 * kBytes, kRemoteWrite);
+    std::vector<std::vector<uint8_t>> data;
+    for (uint32_t i = 0; i < 40; ++i) {
+      const uint32_t offset = i * 97 % 3 == 0 ? 0 : static_cast<uint32_t>(seed * 131 + i * 577) % kBytes;
+      const uint32_t bytes = kBytes - i * 211 % 8'000;
+      data.push_back(pattern(bytes, static_cast<uint8_t>(i * 7 + 1)));
+      std::copy(data.back().begin(), data.back().end(), expected.begin() + offset);
+      SendRequest* write =
+          pair.post(pair.a, Operation::kWrite, i, {pair.segment(pair.a, data.back().data(), bytes, 0)});
+      write->remote_address = target.address + offset;
+      write->remote_key = target.key;
+      pair.ring(pair.a);
+    }
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 40; })) << "seed " << seed;
+    EXPECT_EQ(remote, expected) << "seed " << seed;
+  }
+}
+
 TEST(Operations, AtomicsHappenExactlyOnce) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     PairOptions options;

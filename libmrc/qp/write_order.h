@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Lets the last WRITE win. Packets are placed in any order, so a WRITE may arrive after a later one to the
+// same place; it must not undo that one (IBTA 9.5: WRITEs take effect in order; UCX and others overwrite one
+// place many times).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "libmrc/reliability/receive_window.h"
+#include "libmrc/wire/psn.h"
+
+namespace mrc {
+
+class WriteOrder {
+ public:
+  void reset(uint32_t window_packets);
+
+  // Copies the payload of a packet that is new to the window, except where a later packet has written
+  // already.
+  void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
+  // A packet that is new to the window and writes nothing.
+  void pass_over(Psn psn) { written_[psn.value() & mask_].bytes = 0; }
+
+ private:
+  struct Written {
+    uint8_t* to = nullptr;
+    uint32_t bytes = 0;
+  };
+  static constexpr size_t kPageSets = 256;  // power of two
+
+  static uint64_t page_of(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) >> 12; }
+  static size_t set_of(uint64_t page) { return (page ^ page >> 8) & (kPageSets - 1); }
+  // Whether a packet above `psn` may have written there: no means no.
+  bool may_be_overwritten(Psn psn, const uint8_t* to, size_t bytes) const;
+  void remember(Psn psn, uint8_t* to, size_t bytes);
+  void copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) const;
+
+  uint32_t mask_ = 0;
+  std::vector<Written> written_;         // by PSN: those that arrived above a gap, until the gap is closed
+  std::array<Psn, kPageSets> newest_{};  // the highest of them that wrote to a page of the set
+};
+
+}  // namespace mrc
