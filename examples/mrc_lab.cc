@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/lab/experiment.h"
 #include "examples/lab/fault.h"
 #include "examples/lab/lifetime.h"
 #include "examples/lab/rpc.h"
@@ -27,6 +28,8 @@ constexpr const char* kUsage =
                              (p1l1, p1s1, ...). Hosts know each other by name
   fault [--wait] STEP[, STEP...]   breaks and mends: see below. --wait: returns when the last step is done
   status [--json | --all]    what there is, what is broken, what was counted; --all: every link
+  experiment NAME|all [--json] [--output DIR | --docs DIR]
+                             measures what faults do to throughput, in a lab of its own: table and plot
   down                       ends the lab and every program in it
 
 A STEP is: [at TIME | after TIME] TARGET FAULT
@@ -126,6 +129,7 @@ int run(char** words) {
   if (command == "fault") return fault(state, words);
   if (command == "status") return status(state, words);
   if (command == "down") return take_down(state);
+  if (command == "experiment") return run_experiments(words);
   refuse("there is no command \"" + command + "\"");
 }
 

@@ -47,7 +47,8 @@ ProcessStats snapshot(uint32_t slot, const StatsPage& page) {
 
 }  // namespace
 
-StatsPages::StatsPages(std::string run_directory) : run_directory_(std::move(run_directory)) {}
+StatsPages::StatsPages(std::string run_directory, Show show)
+    : run_directory_(std::move(run_directory)), show_(show) {}
 
 StatsPages::~StatsPages() {
   for (const Mapped& mapped : mapped_) ::munmap(const_cast<StatsPage*>(mapped.page), sizeof(StatsPage));
@@ -88,7 +89,8 @@ std::vector<ProcessStats> StatsPages::read() {
   std::vector<ProcessStats> all;
   for (const Mapped& mapped : mapped_) {
     if (mapped.page->magic.load(std::memory_order_acquire) != StatsPage::kMagic ||
-        mapped.page->version != StatsPage::kVersion || !is_running(mapped.page->pid))
+        mapped.page->version != StatsPage::kVersion ||
+        (show_ == Show::kLive && !is_running(mapped.page->pid)))
       continue;
     all.push_back(snapshot(mapped.slot, *mapped.page));
   }

@@ -33,7 +33,9 @@ struct ProcessStats {
 // Keeps pages mapped between readings.
 class StatsPages {
  public:
-  explicit StatsPages(std::string run_directory);
+  // kAny also shows processes that seem dead, for readers in another PID namespace than the writers.
+  enum class Show { kLive, kAny };
+  explicit StatsPages(std::string run_directory, Show show = Show::kLive);
   ~StatsPages();
   StatsPages(const StatsPages&) = delete;
   StatsPages& operator=(const StatsPages&) = delete;
@@ -50,6 +52,7 @@ class StatsPages {
   void scan();
 
   std::string run_directory_;
+  Show show_;
   std::vector<Mapped> mapped_;
 };
 

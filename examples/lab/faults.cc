@@ -183,10 +183,13 @@ nlohmann::json Faults::describe() const {
     if (link.plane == 0) continue;
     const std::string& lower = topology.nodes()[topology.ports()[link.lower].node].name;
     const std::string& upper = topology.nodes()[topology.ports()[link.upper].node].name;
-    all.push_back({{"name", link.name},
-                   {"up", fabric_->link_is_up(i)},
-                   {lower + ":" + upper, describe({i, true})},
-                   {upper + ":" + lower, describe({i, false})}});
+    nlohmann::json one = {{"name", link.name}, {"up", fabric_->link_is_up(i)}};
+    for (const bool up : {true, false}) {
+      std::string direction = up ? lower : upper;
+      direction.append(":").append(up ? upper : lower);
+      one[direction] = describe({i, up});
+    }
+    all.push_back(std::move(one));
   }
   return all;
 }
