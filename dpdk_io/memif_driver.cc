@@ -17,9 +17,9 @@
 namespace mrc {
 namespace {
 
-// Both only used in the interrupt thread.
+// Both only used in the interrupt thread, which goes on while the process exits: never destroyed.
 DriverRecord* current_record = nullptr;
-std::vector<DriverRecord*> records;
+auto& records = *new std::vector<DriverRecord*>;
 
 // When a peer goes away the driver clears its "connected" flag and then unmaps the rings, whether or not a
 // burst is reading them. The flag is clear by now: bursts that begin later see it, earlier ones are waited
