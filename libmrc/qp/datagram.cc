@@ -52,9 +52,9 @@ Datagram::Burst Datagram::transmit(Context& cx, size_t budget) {
       failure_ = status;
       break;
     }
-    const Destination& destination = look_up(cx, request.datagram_address());
-    const auto path = choose_path(cx, destination);
-    if (!path) {
+    Destination& destination = look_up(cx, request.datagram_address());
+    const EvEntry* const path = choose_path(cx, destination);
+    if (path == nullptr) {
       if (wait_for_next_hop(cx, destination)) break;
       ++cx.services.counters.drops_unreachable;  // lost, as a datagram may be
       finish_oldest(cx);
@@ -174,25 +174,27 @@ void Datagram::resolve(Context& cx, Destination& destination) {
 }
 
 // Nobody promises datagrams an order, but what is built on them (UCX's reliability) takes everything out of
-// order for lost: one path per destination, another one only while its port is down.
-std::optional<EvEntry> Datagram::choose_path(const Context& cx, const Destination& destination) const {
+// order for lost: one path per destination, left only when its port goes down.
+const EvEntry* Datagram::choose_path(const Context& cx, Destination& destination) const {
   const PlaneMask usable = destination.resolved & cx.services.ports_up;
-  if (usable == 0) return std::nullopt;
+  if (usable == 0) return nullptr;
+  if (destination.path && (usable >> destination.path->plane & 1) != 0) return &*destination.path;
+  destination.path.reset();
   const uint64_t draw = mix(hash_of(destination.address, destination.qpn) + seed_);
   if (!destination.paths.empty()) {
-    for (size_t i = 0; i < destination.paths.size(); ++i) {
+    for (size_t i = 0; i < destination.paths.size() && !destination.path; ++i) {
       const EvEntry& entry = destination.paths[(draw + i) % destination.paths.size()];
-      if ((usable >> entry.plane & 1) != 0) return entry;
+      if ((usable >> entry.plane & 1) != 0) destination.path = entry;
     }
-    return std::nullopt;
+    return destination.path ? &*destination.path : nullptr;
   }
   PlaneMask left = usable;
   for (uint64_t skip = draw % static_cast<unsigned>(__builtin_popcount(usable)); skip > 0; --skip)
     left &= left - 1;
-  EvEntry entry;
+  EvEntry& entry = destination.path.emplace();
   entry.plane = static_cast<Plane>(__builtin_ctz(left));
   entry.entropy = make_entropy(entry.plane, static_cast<uint32_t>(draw >> 32));
-  return entry;
+  return &entry;
 }
 
 // Whether it is worth while to wait for the next hop of the oldest request.

@@ -55,14 +55,15 @@ class Datagram {
     PlaneMask resolved = 0;
     Nanoseconds ask_at = 0;  // when the ports are asked again
     std::array<MacAddress, kPlanesMax> next_hops{};
-    std::vector<EvEntry> paths;  // of the device's path source, if it has one
+    std::vector<EvEntry> paths;   // of the device's path source, if it has one
+    std::optional<EvEntry> path;  // the one in use
   };
   static constexpr size_t kDestinations = 64;  // power of two
 
   CompletionStatus check(const Context& cx, const SendRequest& request) const;
   Destination& look_up(Context& cx, const DatagramAddress& address);
   void resolve(Context& cx, Destination& destination);
-  std::optional<EvEntry> choose_path(const Context& cx, const Destination& destination) const;
+  const EvEntry* choose_path(const Context& cx, Destination& destination) const;
   bool wait_for_next_hop(Context& cx, const Destination& destination);
   bool write(Context& cx, const SendRequest& request, const Destination& destination, const EvEntry& path,
              uint8_t* buffer);

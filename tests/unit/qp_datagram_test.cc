@@ -253,6 +253,30 @@ TEST(Datagrams, KeepToOnePath) {
   EXPECT_EQ(source_ports.size(), 1u);
 }
 
+// Nor do they move to a better path when more planes come up.
+TEST(Datagrams, StayOnTheirPathWhenPlanesComeUp) {
+  PairOptions options = datagram_options();
+  options.planes = 4;
+  for (size_t first = 0; first < 4; ++first) {
+    DatagramPair pair(options);
+    std::map<size_t, int> planes;
+    for (size_t plane = 0; plane < 4; ++plane) {
+      pair.a.ports[plane]->reachable = plane == first;
+      pair.a.ports[plane]->drop = [&planes, plane](const PipePort::Frame&) {
+        ++planes[plane];
+        return true;
+      };
+    }
+    for (int i = 0; i < 20; ++i) {
+      pair.send(Operation::kSend, 1, {});
+      pair.ring(pair.a);
+      pair.run_for(kMillisecond);
+      for (auto& port : pair.a.ports) port->reachable = true;
+    }
+    EXPECT_EQ(planes, (std::map<size_t, int>{{first, 20}}));
+  }
+}
+
 TEST(Datagrams, WaitForTheirNextHopForAWhile) {
   DatagramPair pair;
   for (auto& port : pair.a.ports) port->reachable = false;
