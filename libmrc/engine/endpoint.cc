@@ -24,13 +24,22 @@ void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
   }
 }
 
+void Engine::tell_capabilities(const Packet& request, Eeth* answer) {
+  if (config_.transport.strict) return;
+  answer->vendor_info = kSpeaksExtension;
+  const QueuePair* qp = find(Qpn{request.erth.port_status_mask});
+  // Only the peer itself may know.
+  if (qp == nullptr || !qp->connected() || qp->connection().destination != request.source) return;
+  answer->vendor_info |= kTellsExpectedPsn;
+  answer->expected_psn = qp->responder().expected().value();
+}
+
 // The answer goes back the way the request came: same plane, same entropy, addresses swapped.
 void Engine::answer_endpoint(const Packet& request, Plane plane) {
   Eeth eeth;
   eeth.operation = request.erth.operation;
   eeth.timestamp = request.erth.time.timestamp;
-  if (request.erth.operation == EndpointOperation::kCapabilities)
-    eeth.vendor_info = config_.transport.strict ? 0 : kSpeaksExtension;
+  if (request.erth.operation == EndpointOperation::kCapabilities) tell_capabilities(request, &eeth);
   uint8_t* buffer = transmitter_.begin(plane);
   if (buffer == nullptr) {
     ++counters_.tx_no_buffer;

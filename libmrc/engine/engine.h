@@ -82,6 +82,7 @@ class Engine {
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane);
+  void tell_capabilities(const Packet& request, Eeth* answer);
   void take_port_update(const Packet& request, Nanoseconds now);
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);

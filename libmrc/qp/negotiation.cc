@@ -19,6 +19,7 @@ bool Negotiation::on_timer(Context& cx) {
   bth.psn = Psn(cx.services.endpoint_requests.add(cx.connection.local_qpn));
   Erth erth;
   erth.operation = EndpointOperation::kCapabilities;
+  erth.port_status_mask = cx.connection.remote_qpn.value();
   send_control(cx, path, cx.connection.control, bth, erth);
   return true;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // How a queue pair learns whether its peer speaks the extension: it asks QPN 2 there (a vendor operation
 // beside MRC's two) when it becomes ready to receive, and again until there is an answer or the patience
-// ends.
+// ends. The answer also tells which PSN the peer's queue pair expects: who is only ready to receive has no
+// send PSN of its own yet, but must answer READs and atomics.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +14,10 @@
 namespace mrc {
 
 // Bits of vendor_info in the answer.
-enum PeerCapability : uint8_t { kSpeaksExtension = 1 << 0 };
+enum PeerCapability : uint8_t {
+  kSpeaksExtension = 1 << 0,
+  kTellsExpectedPsn = 1 << 1,  // of the queue pair that the request named
+};
 
 class Negotiation {
  public:

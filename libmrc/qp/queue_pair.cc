@@ -153,6 +153,8 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
 }
 
 void QueuePair::start_requester(Psn first, Services& services) {
+  if (sending_) return;  // it has answered already, by the PSN that the peer expected
+  sending_ = true;
   switch (wire()) {
     case Wire::kMrc: {
       const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
@@ -212,7 +214,8 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
   if (!connection_.strict) negotiation_.start(now);
   responder_.reset(services.config, first, connection_.answers_max, copied_segments());
-  responses_.reset(kReadsMax);
+  responses_.reset(2 *
+                   kReadsMax);  // an answer stays until it is acknowledged, and more may be asked for by then
   make_paths(services);
 }
 
@@ -307,7 +310,8 @@ void QueuePair::return_to_reset(Services& services) {
   }
   with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
   events_ = 0;
-  established_ = false;
+  established_ = sending_ = asks_for_psn_ = false;
+  peer_expects_.reset();
 }
 
 void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseconds now) {

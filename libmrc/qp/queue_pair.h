@@ -176,6 +176,7 @@ class QueuePair {
   More transmit_rc(Context& cx, size_t budget);
   More transmit_datagrams(Context& cx, size_t budget);
   void report_drained(Context& cx);
+  void start_answering(Context& cx);
   // Calls with what requests or responds on this queue pair's wire. What all of them have is named alike.
   template <typename Act>
   auto with_requester(Act&& act) {
@@ -217,6 +218,9 @@ class QueuePair {
   uint8_t retry_exponential_ = 0;
   bool established_ = false;
   bool drain_reported_ = false;
+  bool sending_ = false;             // there is a PSN to send by: from RTS on, or sooner to answer with
+  std::optional<Psn> peer_expects_;  // what the peer said when it was asked for that
+  bool asks_for_psn_ = false;
   Plane last_plane_ = 0;  // where the last packet came from
 
   // The engine's links.

@@ -6,6 +6,11 @@
 
 namespace mrc {
 
+namespace {
+// For answers of a queue pair that nobody has told a timeout.
+constexpr Nanoseconds kAnswerTimeout = 67 * kMillisecond;
+}  // namespace
+
 // ------------------------------------------------------------------------------------------- arrivals
 
 void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
@@ -33,8 +38,7 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
 // Whether this state takes requests of the peer's, or answers to our own (IBTA 10.3.1).
 bool QueuePair::may_take(bool request) const {
   const QueuePairState now_in = state();
-  return request ? connected()
-                 : now_in == QueuePairState::kReadyToSend || now_in == QueuePairState::kDraining;
+  return connected() && (request || now_in != QueuePairState::kReadyToReceive || sending_);
 }
 
 // What MRC and plain RC have in common before a packet is looked at closely. False: it is dealt with.
@@ -153,8 +157,23 @@ bool QueuePair::others_wait(const Context& cx) const {
   return cx.services.config.congestion != CongestionAlgorithm::kNone && !peer_->waiting.empty();
 }
 
+// Answers to READs and atomics ride in the stream of our own requests. Before RTS that has no PSN yet, so the
+// peer is asked which one it expects.
+void QueuePair::start_answering(Context& cx) {
+  if (sending_ || responses_.head() == responses_.tail()) return;
+  if (peer_expects_) {
+    // Nothing was said about timeouts: repeat for ever, for the peer gives up by its own.
+    if (timeout_ == 0) requester_.retry().configure(kAnswerTimeout, 7, RetryPolicy::kForEver);
+    start_requester(*peer_expects_, cx.services);
+    return;
+  }
+  asks_for_psn_ = true;
+  if (!negotiation_.under_way()) negotiation_.start(cx.now);
+}
+
 QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_answers) {
   Requester::Burst burst;
+  if (!sending_) start_answering(cx);
   if (may_take(false)) {
     if (its_turn_ || !others_wait(cx)) {
       burst = requester_.transmit(cx, budget);
@@ -215,8 +234,10 @@ void QueuePair::on_timer(Services& services, Nanoseconds now) {
   if (!connected()) return;
   resolve_next_hops(services);
   Context cx = context(services, now);
-  if (negotiation_.under_way() && !negotiation_.on_timer(cx)) connection_.extension = PeerExtension::kRefused;
-  if (state() == QueuePairState::kReadyToReceive) return;
+  if (negotiation_.under_way() && !negotiation_.on_timer(cx) &&
+      connection_.extension == PeerExtension::kUnknown)
+    connection_.extension = PeerExtension::kRefused;
+  if (!may_take(false)) return;
   with_requester([&](auto& requester) { requester.on_timer(cx); });
   settle(services, now);
 }
@@ -224,7 +245,7 @@ void QueuePair::on_timer(Services& services, Nanoseconds now) {
 Nanoseconds QueuePair::next_deadline() {
   if (!connected()) return kNever;
   const Nanoseconds asking = negotiation_.next_deadline();
-  if (state() == QueuePairState::kReadyToReceive) return asking;
+  if (!may_take(false)) return asking;
   return std::min(asking, with_requester([](auto& requester) { return requester.next_deadline(); }));
 }
 
@@ -236,7 +257,7 @@ void QueuePair::on_port(Plane plane, bool up, Services& services, Nanoseconds no
     paths_.port_up(plane, now);
   } else {
     paths_.port_down(plane);
-    if (state() != QueuePairState::kReadyToReceive) {
+    if (may_take(false)) {
       Context cx = context(services, now);
       requester_.on_port_down(cx, plane);
     }
@@ -268,6 +289,10 @@ void QueuePair::on_endpoint_response(const Packet& packet) {
       packet.source != connection_.destination)
     return;
   negotiation_.stop();
+  if (asks_for_psn_ && (packet.eeth.vendor_info & kTellsExpectedPsn) != 0) {
+    asks_for_psn_ = false;
+    peer_expects_ = Psn{packet.eeth.expected_psn};
+  }
   connection_.extension =
       (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
 }

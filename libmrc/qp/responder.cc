@@ -70,10 +70,9 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
     cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
   order_.pass_over(psn);  // unless it turns out to write
-  if (place(cx, packet, &passing) == Placed::kRefused) {
-    send_not_ready(cx, packet, plane);
-    return;
-  }
+  const Placed placed = place(cx, packet, &passing);
+  if (placed == Placed::kNotReady) send_not_ready(cx, packet, plane);
+  if (placed != Placed::kRecorded) return;
   if (packet.bth.ack_request) passing |= ReceiveWindow::kAckRequested;
   window_.record(psn, passing);
   received_bytes_ += packet.payload.size();
@@ -129,7 +128,7 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
     return Placed::kRecorded;
   }
   if (has_immediate(packet.bth.opcode)) {
-    if (bind_receive(cx, packet, passing) == Placed::kRefused) return Placed::kRefused;
+    if (bind_receive(cx, packet, passing) == Placed::kNotReady) return Placed::kNotReady;
     if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
     slots_.at(packet.meth.receive_msn).end(packet, packet.reth.message_bytes);
     *passing |= ReceiveWindow::kConsumesReceive;
@@ -174,7 +173,7 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
         fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
       return Placed::kRecorded;
     case ReceiveSlots::Bind::kNotReady:
-      if (!cx.connection.strict) return Placed::kRefused;
+      if (!cx.connection.strict) return Placed::kNotReady;
       // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
       fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
       return Placed::kRecorded;
@@ -187,7 +186,7 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
 }
 
 Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8_t* passing) {
-  if (bind_receive(cx, packet, passing) == Placed::kRefused) return Placed::kRefused;
+  if (bind_receive(cx, packet, passing) == Placed::kNotReady) return Placed::kNotReady;
   if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
   ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
   if (packet.reth.address + packet.payload.size() > packet.reth.message_bytes) {
@@ -225,6 +224,11 @@ void Responder::deliver_receive(Context& cx, Psn psn) {
 
 // --------------------------------------------------------------------------------------- READ and atomics
 
+size_t Responder::held_ordered() const {
+  return static_cast<size_t>(
+      std::count_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return entry.used; }));
+}
+
 // READs and atomics look at memory, so they wait until everything before them has arrived.
 Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
   const bool reads = packet.bth.opcode == Opcode::kReadRequest;
@@ -239,6 +243,8 @@ Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uin
     fault(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
   }
+  // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
+  if (cx.responses.size() + held_ordered() >= cx.responses.capacity()) return Placed::kDropped;
   *free = {true, packet.bth.psn, packet.bth.opcode, packet.meth.msn, packet.reth, packet.atomic};
   *passing |= ReceiveWindow::kOrdered;
   return Placed::kRecorded;
@@ -249,10 +255,6 @@ void Responder::carry_out(Context& cx, Psn psn) {
                                   [psn](const Ordered& each) { return each.used && each.psn == psn; });
   const Ordered ordered = *entry;
   entry->used = false;
-  if (cx.responses.full()) {
-    nak_ = Fault{psn, Aeth::kNakInvalidRequest, false};
-    return;
-  }
   if (ordered.opcode != Opcode::kReadRequest) {
     carry_out_atomic(cx, ordered);
     return;

@@ -46,6 +46,7 @@ class Responder {
   bool fault_in_receive() const { return nak_ && nak_->in_receive; }
 
   ReceiveSlots& slots() { return slots_; }
+  Psn expected() const { return window_.expected(); }  // the first that is missing
   const ReceiveWindow& window() const { return window_; }
 
  private:
@@ -77,12 +78,13 @@ class Responder {
     uint16_t id = 0;
   };
   // What became of a new packet: nothing is recorded of one that is refused for now.
-  enum class Placed : uint8_t { kRecorded, kRefused };
+  enum class Placed : uint8_t { kRecorded, kNotReady, kDropped };
 
   Placed place(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_write(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_answer(Context& cx, const Packet& packet, uint8_t* passing);
+  size_t held_ordered() const;
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
   bool memory_allows(Context& cx, const Packet& packet, uint8_t** to) const;

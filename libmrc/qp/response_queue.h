@@ -28,11 +28,12 @@ class ResponseQueue {
     entries_.assign(capacity, Response{});
     head_ = tail_ = 0;
   }
-  bool full() const { return tail_ - head_ == entries_.size(); }
+  size_t size() const { return tail_ - head_; }
+  size_t capacity() const { return entries_.size(); }
   uint64_t head() const { return head_; }
   uint64_t tail() const { return tail_; }
   void push(const Response& response) {
-    assert(!full());
+    assert(size() < capacity());
     entries_[tail_++ & (entries_.size() - 1)] = response;
   }
   const Response& at(uint64_t index) const { return entries_[index & (entries_.size() - 1)]; }

@@ -122,7 +122,8 @@ void Erth::store(uint8_t* to) const {
 Eeth Eeth::load(const uint8_t* from) {
   return {.operation = static_cast<EndpointOperation>((from[1] >> 2) & 3),
           .vendor_info = from[3],
-          .timestamp = load_be<uint16_t>(from + 28)};
+          .timestamp = load_be<uint16_t>(from + 28),
+          .expected_psn = load_be<uint32_t>(from + 32)};
 }
 
 void Eeth::store(uint8_t* to) const {
@@ -130,6 +131,7 @@ void Eeth::store(uint8_t* to) const {
   to[1] = static_cast<uint8_t>((static_cast<uint8_t>(operation) & 3) << 2);
   to[3] = vendor_info;
   store_be(to + 28, timestamp);
+  store_be(to + 32, expected_psn);
 }
 
 }  // namespace mrc

@@ -252,7 +252,7 @@ struct Erth {
   static constexpr size_t kBytes = 16;
   EndpointOperation operation{};
   uint8_t vendor_info = 0;
-  uint32_t port_status_mask = 0;  // bit = 1: usable
+  uint32_t port_status_mask = 0;  // bit = 1: usable. kCapabilities: the QPN of the peer's queue pair
   Tseth time;
 
   static Erth load(const uint8_t* from);
@@ -262,8 +262,9 @@ struct Erth {
 struct Eeth {
   static constexpr size_t kBytes = 36;
   EndpointOperation operation{};
-  uint8_t vendor_info = 0;  // byte 3, as in the request
-  uint16_t timestamp = 0;   // reflected
+  uint8_t vendor_info = 0;    // byte 3, as in the request
+  uint16_t timestamp = 0;     // reflected
+  uint32_t expected_psn = 0;  // kCapabilities, in bytes 32 to 35, which MRC reserves
 
   static Eeth load(const uint8_t* from);
   void store(uint8_t* to) const;

@@ -124,6 +124,91 @@ TEST(Operations, TheLastWriteWins) {
   }
 }
 
+// IBTA 10.3.1.4: who is ready to receive answers READs and atomics, although it cannot send yet.
+TEST(Operations, APeerThatOnlyReceivesAnswers) {
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    PairOptions options;
+    options.b_sends = false;
+    options.loss = seed % 2 == 0 ? 0.1 : 0;
+    options.jitter = true;
+    options.seed = seed;
+    WirePair pair(options);
+    auto remote = pattern(5000, 1);
+    std::vector<uint8_t> local(5000);
+    alignas(8) uint64_t word = 7;
+    uint64_t before = 0;
+    const Segment target = pair.segment(pair.b, remote.data(), 5000, kRemoteRead);
+    for (uint64_t id = 1; id <= 40; ++id) {
+      SendRequest* read =
+          pair.post(pair.a, Operation::kRead, id, {pair.segment(pair.a, local.data(), 5000, kLocalWrite)});
+      read->remote_address = target.address;
+      read->remote_key = target.key;
+      pair.ring(pair.a);
+    }
+    const Segment counter = pair.segment(pair.b, &word, 8, kRemoteAtomic);
+    SendRequest* add =
+        pair.post(pair.a, Operation::kFetchAdd, 41, {pair.segment(pair.a, &before, 8, kLocalWrite)});
+    add->remote_address = counter.address;
+    add->remote_key = counter.key;
+    add->compare_add = 2;
+    pair.ring(pair.a);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 41; })) << "seed " << seed;
+    for (const Completion& done : pair.poll(pair.a.sends)) EXPECT_EQ(done.status, CompletionStatus::kSuccess);
+    EXPECT_EQ(local, remote);
+    EXPECT_EQ(word, 9u);
+    EXPECT_EQ(before, 7u);
+    EXPECT_EQ(pair.b.qp->state(), QueuePairState::kReadyToReceive);
+
+    // It may begin to send later; its stream goes on where the answers left it.
+    QueuePairAttributes send;
+    send.state = QueuePairState::kReadyToSend;
+    send.send_psn = Psn(0xFFFFF8);
+    send.timeout = options.timeout;
+    ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, send, 0));
+    pair.post_receive(pair.a, 5, {});
+    pair.post(pair.b, Operation::kSend, 6, {});
+    pair.ring(pair.b);
+    ASSERT_TRUE(pair.run([&] { return !pair.a.receives.empty() && !pair.b.sends.empty(); }));
+    EXPECT_EQ(pair.poll(pair.b.sends)[0].status, CompletionStatus::kSuccess);
+  }
+}
+
+// The reader goes on as soon as it has an answer. If its acknowledgements are lost, the peer cannot forget
+// the answers and has no room for more; that is no error.
+TEST(Operations, AnswersThatNobodyAcknowledgesHoldUpButDoNotBreak) {
+  PairOptions options;
+  options.reads_max = 64;
+  WirePair pair(options);
+  bool deaf = true;
+  for (auto& port : pair.a.ports)
+    port->drop = [&](const PipePort::Frame& frame) {
+      Packet packet;
+      return deaf && decode(frame, &packet) == DecodeError::kNone &&
+             (packet.bth.opcode == Opcode::kSack || packet.bth.opcode == Opcode::kAcknowledge);
+    };
+  auto remote = pattern(64, 1);
+  std::vector<uint8_t> local(64);
+  const Segment target = pair.segment(pair.b, remote.data(), 64, kRemoteRead);
+  const Segment mine = pair.segment(pair.a, local.data(), 64, kLocalWrite);
+  uint64_t posted = 0;
+  const auto keep_reading = [&](uint64_t wanted) {
+    while (posted < 600) {
+      SendRequest* read = pair.post(pair.a, Operation::kRead, posted, {mine});
+      if (read == nullptr) break;
+      read->remote_address = target.address;
+      read->remote_key = target.key;
+      pair.ring(pair.a);
+      ++posted;
+    }
+    return pair.a.sends.pushed() >= wanted;
+  };
+  EXPECT_FALSE(pair.run([&] { return keep_reading(600); }, 3 * kMillisecond)) << "it was not held up";
+  EXPECT_GT(pair.a.sends.pushed(), 128u);
+  deaf = false;
+  ASSERT_TRUE(pair.run([&] { return keep_reading(600); }));
+  for (const Completion& done : pair.poll(pair.a.sends)) EXPECT_EQ(done.status, CompletionStatus::kSuccess);
+}
+
 TEST(Operations, AtomicsHappenExactlyOnce) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     PairOptions options;

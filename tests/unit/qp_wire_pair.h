@@ -101,6 +101,7 @@ struct PairOptions {
   uint8_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
   uint32_t shared_entries = 0;  // of a shared receive queue at end b
   uint32_t receive_entries = 64;
+  bool b_sends = true;  // else it stays in RTR
 };
 
 class WirePair {
@@ -235,6 +236,7 @@ class WirePair {
     receive.answers_max = options.reads_max;
     receive.rnr_timer = 1;
     self.engine->modify(*self.qp, receive, 0);
+    if (&self == &b && !options.b_sends) return;
     QueuePairAttributes send;
     send.state = QueuePairState::kReadyToSend;
     send.send_psn = Psn(first ? 5 : 0xFFFFF8);

@@ -256,11 +256,12 @@ TEST_F(WireHeaders, Erth) {
 TEST_F(WireHeaders, Eeth) {
   for (int round = 0; round < kRounds; ++round) {
     const auto operation = static_cast<EndpointOperation>(any<uint8_t>() % 3);
-    const Eeth in{operation, any<uint8_t>(), any<uint16_t>()};
+    const Eeth in{operation, any<uint8_t>(), any<uint16_t>(), any<uint32_t>()};
     const Eeth out = round_trip(in);
     ASSERT_EQ(out.operation, in.operation);
     ASSERT_EQ(out.vendor_info, in.vendor_info);
     ASSERT_EQ(out.timestamp, in.timestamp);
+    ASSERT_EQ(out.expected_psn, in.expected_psn);
   }
 }
 
