@@ -17,7 +17,7 @@ struct EventPair {
   Owned<ibv_comp_channel> channel = make_channel();
   int cookie = 0;
   Owned<ibv_cq> plain = make_cq();
-  Owned<ibv_cq> cq = make_cq(64, channel, &cookie);
+  Owned<ibv_cq> cq = make_cq(256, channel, &cookie);
   Memory memory{pd, 8192};
   Owned<ibv_qp> from = make_qp(pd, qp_wanted(plain, plain));
   Owned<ibv_qp> to = make_qp(pd, qp_wanted(cq, cq));
