@@ -21,12 +21,11 @@ class CommandHandler {
   virtual int on_ioctl(unsigned long request, void* argument) = 0;
 };
 
-// One back end so far: write() and ioctl() are redirected in libibverbs alone, and the file is the
-// placeholder.
 class CommandFile {
  public:
   // `placeholder` is the open device file. The handler is called from now on, and outlives the file.
-  // Null: `error` says why; the placeholder is still open.
+  // Which back end is used is chosen here; MRC_CMDFD (broker, fuse or got) forces one.
+  // Null: `error` says why; the placeholder is still open. Otherwise it is part of the file, or closed.
   static std::unique_ptr<CommandFile> open(int placeholder, CommandHandler* handler, std::string* error);
   virtual ~CommandFile() = default;
 
@@ -39,5 +38,15 @@ class CommandFile {
  private:
   int fd_;
 };
+
+// The back ends. Each takes over the placeholder only if it succeeds.
+
+// command_file_got.cc: write() and ioctl() are redirected in libibverbs alone; the file is the placeholder.
+std::unique_ptr<CommandFile> open_redirected_file(int placeholder, CommandHandler* handler,
+                                                  std::string* error);
+// command_file_fuse.cc: a FUSE file that this process serves itself. It is mounted here, which takes
+// CAP_SYS_ADMIN, or by mrcd, which hands it over.
+std::unique_ptr<CommandFile> open_fuse_file(int placeholder, CommandHandler* handler, std::string* error);
+std::unique_ptr<CommandFile> open_brokered_file(int placeholder, CommandHandler* handler, std::string* error);
 
 }  // namespace mrc::provider

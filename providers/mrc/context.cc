@@ -98,8 +98,9 @@ verbs_context* Context::open(ibv_device* device, int placeholder) {
     errno = ENOTSUP;
     return nullptr;
   }
+  const int command_fd = self->command_file_->fd();
   auto* shell = static_cast<ContextShell*>(
-      _verbs_init_and_alloc_context(device, placeholder, sizeof(ContextShell), nullptr, 0));
+      _verbs_init_and_alloc_context(device, command_fd, sizeof(ContextShell), nullptr, 0));
   if (shell == nullptr) {
     delete self;
     return nullptr;
