@@ -12,7 +12,8 @@
 
 namespace mrc::provider {
 
-// MRC_BROKER, else the place where mrcd listens.
+// MRC_BROKER, else the place where mrcd listens. Only root can make that one; whom it belongs to cannot be
+// seen from a user namespace anyway.
 std::string broker_path();
 bool broker_is_there();
 

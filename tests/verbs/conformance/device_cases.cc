@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 
+#include <filesystem>
 #include <set>
 
 #include "objects.h"
@@ -95,6 +96,17 @@ CASE("context.leaves_no_files") {
     Owned<ibv_comp_channel> channel = make_channel(context);
   }
   CHECK_EQ(open_files(), before);
+}
+
+CASE("context.leaves_no_threads") {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  device();
+  open_device();
+  const auto before = threads();
+  for (int i = 0; i < 10; ++i) open_device();
+  CHECK_EQ(threads(), before);
 }
 
 // --- attributes ---

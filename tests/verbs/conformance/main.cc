@@ -281,6 +281,8 @@ int run(char** arguments) {
   // Internal: a worker, or the other process of a case.
   if (arguments[1] != nullptr && std::strcmp(arguments[1], "--peer") == 0 && arguments[2] != nullptr)
     return peer_main(std::atoi(arguments[2]));
+  if (arguments[1] != nullptr && std::strcmp(arguments[1], "--orphan") == 0 && arguments[2] != nullptr)
+    return orphan_main(std::atoi(arguments[2]));
   if (arguments[1] != nullptr && std::strcmp(arguments[1], "--help") == 0) {
     std::fputs(kUsage, stdout);
     return 0;

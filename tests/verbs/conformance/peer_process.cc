@@ -33,22 +33,26 @@ T hear_other(int fd) {
   return message;
 }
 
-}  // namespace
-
-PeerProcess::PeerProcess() {
+// Starts this program in a role; gives our end of a socket to it.
+int start_self(const char* role, pid_t* pid) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throw Failure("no socket");
-  std::string words[] = {"/proc/self/exe", "--peer", std::to_string(kPeerFd)};
+  std::string words[] = {"/proc/self/exe", role, std::to_string(kPeerFd)};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], kPeerFd);
-  const int error = posix_spawn(&pid_, words[0].c_str(), &actions, nullptr, arguments, environ);
+  const int error = posix_spawn(pid, words[0].c_str(), &actions, nullptr, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  fd_ = ends[0];
-  if (error != 0) throw Failure("the other process cannot be started");
+  if (error == 0) return ends[0];
+  close(ends[0]);
+  throw Failure("the other process cannot be started");
 }
+
+}  // namespace
+
+PeerProcess::PeerProcess() : fd_(start_self("--peer", &pid_)) {}
 
 PeerProcess::~PeerProcess() {
   kill_now();
@@ -132,6 +136,33 @@ int peer_main(int fd) {
     std::fprintf(stderr, "the other process: %s\n", error.what());
     return 1;
   }
+}
+
+// --- orphans ---
+
+int orphan_outcome() {
+  pid_t pid = -1;
+  const int fd = start_self("--orphan", &pid);
+  waitpid(pid, nullptr, 0);  // the child is alone now
+  uint32_t answer = UINT32_MAX;
+  try {
+    tell_other(fd, uint32_t{0});
+    answer = hear_other<uint32_t>(fd);
+  } catch (const Failure&) {
+    close(fd);
+    throw;
+  }
+  close(fd);
+  return static_cast<int>(answer);
+}
+
+int orphan_main(int fd) {
+  ibv_context* context = open_device().release();
+  if (fork() != 0) _exit(0);
+  alarm(10);
+  hear_other<uint32_t>(fd);
+  tell_other(fd, static_cast<uint32_t>(ibv_create_comp_channel(context) == nullptr));
+  _exit(0);
 }
 
 }  // namespace conformance

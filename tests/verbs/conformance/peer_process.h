@@ -40,8 +40,13 @@ class PeerProcess {
 
  private:
   pid_t pid_ = -1;
-  int fd_ = -1;
+  int fd_;
 };
+
+// A process that opens the device, forks and ends at once. What its child then gets from a call that
+// libibverbs makes by itself: 1 if it is refused, 0 if not.
+int orphan_outcome();
+int orphan_main(int fd);
 
 // The life of the other process; `fd` is its end of the socket.
 int peer_main(int fd);

@@ -131,6 +131,10 @@ CASE("fork.child_asks_no_gids") {
   CHECK_EQ(status, 0);
 }
 
+CASE("fork.child_of_a_dead_parent") {
+  CHECK_EQ(orphan_outcome(), 1);
+}
+
 CASE("fork.parent_goes_on") {
   Pair pair;
   for (int i = 0; i < 5; ++i) {
