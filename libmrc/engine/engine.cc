@@ -21,6 +21,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
     : config_(config),
       memory_(config.seed),
       transmitter_(ports),
+      endpoint_requests_(static_cast<uint16_t>(config.seed >> 8)),
       services_{memory_,
                 counters_,
                 transmitter_,

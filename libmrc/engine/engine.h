@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -83,7 +84,9 @@ class Engine {
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane);
   void tell_capabilities(const Packet& request, Eeth* answer);
-  void take_port_update(const Packet& request, Nanoseconds now);
+  bool answers(const Packet& request) const;
+  std::optional<EvEntry> path_back(const Packet& request, Plane plane) const;
+  bool take_port_update(const Packet& request, Nanoseconds now);
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);
   void take_doorbells();

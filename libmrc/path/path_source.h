@@ -2,6 +2,7 @@
 // Where a queue pair's paths come from, if not from the built-in ones: an EV profile or SRv6 templates.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "libmrc/path/ev_entry.h"
@@ -14,6 +15,11 @@ class PathSource {
   virtual ~PathSource() = default;
   // The paths towards a destination; none = the built-in ones. Asked once, when a queue pair connects.
   virtual std::vector<EvEntry> paths_to(const IpAddress& destination) = 0;
+  // SRv6: the source address of the outer header on a plane; none = that of the inner one.
+  virtual std::optional<IpAddress> outer_source(Plane) const { return std::nullopt; }
+  // A path for the answer to somebody who need not be connected, on the plane it came by; none = without
+  // SRv6. Does not allocate.
+  virtual std::optional<EvEntry> path_back(const IpAddress&, Plane, Entropy) const { return std::nullopt; }
 };
 
 }  // namespace mrc

@@ -110,7 +110,7 @@ bool Datagram::write(Context& cx, const SendRequest& request, const Destination&
   network.source = address.source;
   network.destination = address.destination;
   network.srv6 = path.has_outer;
-  network.outer_source = address.source;
+  network.outer_source = outer_source(cx.services, path.plane, address.source);
   network.outer_destination = path.outer_destination;
   Bth bth;
   bth.opcode = immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;

@@ -13,17 +13,20 @@ namespace mrc {
 
 class EndpointRequests {
  public:
+  // Processes that share a port hear each other's answers: the first id should differ between them.
+  explicit EndpointRequests(uint16_t first = 1) : next_(first) {}
+
   uint16_t add(Qpn asker) {
     const uint16_t id = next_++;
     slots_[id % slots_.size()] = {id, asker, true};
     return id;
   }
-  std::optional<Qpn> take(uint16_t id) {
-    Slot& slot = slots_[id % slots_.size()];
+  std::optional<Qpn> asker_of(uint16_t id) const {
+    const Slot& slot = slots_[id % slots_.size()];
     if (!slot.used || slot.id != id) return std::nullopt;
-    slot.used = false;
     return slot.asker;
   }
+  void forget(uint16_t id) { slots_[id % slots_.size()].used = false; }
 
  private:
   struct Slot {
@@ -32,7 +35,7 @@ class EndpointRequests {
     bool used = false;
   };
   std::array<Slot, 4096> slots_{};  // the oldest is forgotten when they run out; its asker asks again
-  uint16_t next_ = 1;
+  uint16_t next_;
 };
 
 }  // namespace mrc

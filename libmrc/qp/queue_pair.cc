@@ -198,7 +198,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
     network.source = connection_.source;
     network.destination = connection_.destination;
     network.srv6 = connection_.srv6;
-    network.outer_source = connection_.source;
+    network.outer_source = outer_source(services, static_cast<Plane>(plane), connection_.source);
   }
   resolve_next_hops(services);
 }

@@ -102,4 +102,10 @@ struct Services {
   PlaneMask ports_up;       // local ports that have a link
 };
 
+// The source address of an outer header around packets of `inner`.
+inline IpAddress outer_source(const Services& services, Plane plane, const IpAddress& inner) {
+  if (services.path_source == nullptr) return inner;
+  return services.path_source->outer_source(plane).value_or(inner);
+}
+
 }  // namespace mrc
