@@ -12,10 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "dpdk_io/config_text.h"
+#include "dpdk_io/network_config_reader.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
 namespace {
+
+using config_text::at;
+using config_text::quoted;
 
 constexpr const char* kSystemFile = "/etc/mrc/mrc.toml";
 
@@ -36,21 +41,14 @@ Value& in(DeviceConfig& config, Value TransportConfig::*member) {
   return config.transport.*member;
 }
 
-bool read_number(const toml::node& node, int64_t least, int64_t most, int64_t* number) {
-  const auto* value = node.as_integer();
-  if (value == nullptr || value->get() < least || value->get() > most) return false;
-  *number = value->get();
-  return true;
-}
-
 template <typename Owner, typename Value>
 Setting whole_number(std::string_view table, std::string_view key, int64_t least, int64_t most,
                      Value Owner::*member, Value unit = 1) {
   return {table, key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
           [=](const toml::node& node, DeviceConfig* config) {
-            int64_t number = 0;
-            if (!read_number(node, least, most, &number)) return false;
-            in(*config, member) = static_cast<Value>(static_cast<Value>(number) * unit);
+            const auto number = config_text::number(node, least, most);
+            if (!number) return false;
+            in(*config, member) = static_cast<Value>(static_cast<Value>(*number) * unit);
             return true;
           }};
 }
@@ -60,10 +58,9 @@ Setting power_of_two(std::string_view table, std::string_view key, int64_t least
                      uint32_t Owner::*member) {
   return {table, key, "a power of two from " + std::to_string(least) + " to " + std::to_string(most),
           [=](const toml::node& node, DeviceConfig* config) {
-            int64_t number = 0;
-            if (!read_number(node, least, most, &number)) return false;
-            if (!std::has_single_bit(static_cast<uint64_t>(number))) return false;
-            in(*config, member) = static_cast<uint32_t>(number);
+            const auto number = config_text::number(node, least, most);
+            if (!number || !std::has_single_bit(static_cast<uint64_t>(*number))) return false;
+            in(*config, member) = static_cast<uint32_t>(*number);
             return true;
           }};
 }
@@ -82,6 +79,20 @@ Setting device_name() {
             const auto* value = node.as_string();
             if (value == nullptr || !is_device_name(value->get())) return false;
             config->name = value->get();
+            return true;
+          }};
+}
+
+Setting gids() {
+  return {"device", "gids", "a list of IPv4 or IPv6 addresses: [\"10.0.0.1\", ...]",
+          [](const toml::node& node, DeviceConfig* config) {
+            const toml::array* array = node.as_array();
+            if (array == nullptr || array->empty()) return false;
+            for (const toml::node& element : *array) {
+              const auto address = config_text::address(element);
+              if (!address) return false;
+              config->gids.push_back(*address);
+            }
             return true;
           }};
 }
@@ -106,6 +117,7 @@ const std::vector<Setting>& settings() {
       device_name(),
       whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
       power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
+      gids(),
 
       yes_or_no(kTransport, "strict", &Transport::strict),
       whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
@@ -146,18 +158,7 @@ std::string known_tables() {
     if (setting.table != last) text += (text.empty() ? "[" : ", [") + std::string(setting.table) + "]";
     last = setting.table;
   }
-  return text;
-}
-
-std::string at(const std::string& file, const toml::source_region& where) {
-  return "mrc: " + file + ":" + std::to_string(where.begin.line) + ": ";
-}
-
-std::string quoted(std::string_view text) {
-  std::string result(1, '"');
-  result.append(text);
-  result += '"';
-  return result;
+  return text + ", " + std::string(kNetworkTables);
 }
 
 bool apply_key(std::string_view table, const toml::key& key, const toml::node& node, const std::string& file,
@@ -176,6 +177,7 @@ bool apply_key(std::string_view table, const toml::key& key, const toml::node& n
 
 bool apply_table(const toml::key& name, const toml::node& node, const std::string& file, DeviceConfig* config,
                  std::string* error) {
+  if (is_network_table(name.str())) return read_network_table(name, node, file, &config->network, error);
   if (known_keys(name.str()).empty()) {
     const std::string what = node.is_table() ? "unknown table [" + std::string(name.str()) + "]"
                                              : "key " + quoted(name.str()) + " stands outside of a table";
@@ -193,7 +195,25 @@ bool apply_table(const toml::key& name, const toml::node& node, const std::strin
   return true;
 }
 
+// There is one port per plane.
+bool take_planes_of_ports(const toml::table& root, const std::string& file, DeviceConfig* config,
+                          std::string* error) {
+  const auto ports = static_cast<uint32_t>(config->network.ports.size());
+  if (ports == 0) return true;
+  const toml::node_view<const toml::node> planes = root["device"]["planes"];
+  if (planes && config->planes != ports) {
+    *error = at(file, planes.node()->source()) + quoted("planes") + " in [device] is " +
+             std::to_string(config->planes) + ", but there are " + std::to_string(ports) +
+             " [[port]] tables; leave it out";
+    return false;
+  }
+  config->planes = ports;
+  return true;
+}
+
+// MRC_PLANES changes nothing where the planes are real.
 bool apply_environment(DeviceConfig* config, std::string* error) {
+  if (!config->network.ports.empty()) return true;
   const char* planes = std::getenv("MRC_PLANES");
   if (planes == nullptr || *planes == '\0') return true;
   char* end = nullptr;
@@ -239,6 +259,9 @@ bool parse_device_config(const std::string& text, const std::string& file, Devic
   }
   for (const auto& [name, node] : root)
     if (!apply_table(name, node, file, config, error)) return false;
+  if (!check_network(file, &config->network, error)) return false;
+  if (!take_planes_of_ports(root, file, config, error)) return false;
+  config->mtu_is_given = static_cast<bool>(root["device"]["mtu"]);
   if (config->transport.probe_interval_max < config->transport.probe_interval) {
     *error = "mrc: " + file +
              ": \"probe_interval_max_us\" in [transport] must not be less than \"probe_interval_us\"";

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "dpdk_io/network_config.h"
 #include "libmrc/qp/services.h"
 #include "libmrc/wire/identifiers.h"
 
@@ -20,9 +22,12 @@ inline TransportConfig host_transport() {
 
 struct DeviceConfig {
   std::string name = "mrc0";
-  uint32_t planes = 4;    // 1..kPlanesMax
-  uint32_t mtu = 4096;    // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
-  uint32_t mbufs = 4096;  // packet buffers of the process
+  uint32_t planes = 4;  // 1..kPlanesMax
+  uint32_t mtu = 4096;  // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
+  bool mtu_is_given = false;
+  uint32_t mbufs = 4096;        // packet buffers of the process
+  std::vector<IpAddress> gids;  // instead of the addresses of the ports' interfaces
+  NetworkConfig network;
   TransportConfig transport = host_transport();
 };
 

@@ -8,23 +8,45 @@
 #include "dpdk_io/memif_mesh.h"
 #include "dpdk_io/process_slot.h"
 #include "dpdk_io/run_directory.h"
+#include "dpdk_io/wire_ports.h"
 
 namespace mrc {
 
 class DevicePorts::Impl {
  public:
   bool open(const DeviceConfig& config, std::string* error) {
-    if (!start_eal(error, kEalMegabytes + PacketPool::megabytes(config.mbufs))) return false;
+    const NetworkConfig& network = config.network;
+    if (!start_eal(error, eal_options(config))) return false;
     if (!open_run_directory(&run_directory_, error) || !repair_memif_driver(error)) return false;
-    mesh_ = MemifMesh::open(run_directory_, config.planes, config.mbufs, error);
+    mesh_ = MemifMesh::open(run_directory_, config.planes, config.mbufs, network.has_real_ports(), error);
     if (mesh_ == nullptr) return false;
-    for (uint32_t plane = 0; plane < config.planes; ++plane)
-      ports_.push_back(&mesh_->port(static_cast<Plane>(plane)));
+    if (network.has_real_ports()) {
+      wires_ = WirePorts::open(config, *mesh_, error);
+      if (wires_ == nullptr) return false;
+    }
+    for (uint32_t i = 0; i < config.planes; ++i) {
+      const auto plane = static_cast<Plane>(i);
+      Port* wire = wires_ != nullptr ? wires_->port(plane) : nullptr;
+      ports_.push_back(wire != nullptr ? wire : &mesh_->port(plane));
+    }
     return true;
+  }
+
+  static EalOptions eal_options(const DeviceConfig& config) {
+    EalOptions options;
+    options.megabytes = kEalMegabytes + PacketPool::megabytes(config.mbufs);
+    for (const PortConfig& port : config.network.ports) {
+      if (!port.is_real()) continue;
+      options.drivers.push_back(driver_library(port));
+      if (const std::string address = pci_address(port); !address.empty()) options.pci.push_back(address);
+    }
+    if (!options.pci.empty()) options.drivers.insert(options.drivers.begin(), "librte_bus_pci.so");
+    return options;
   }
 
   std::string run_directory_;
   std::unique_ptr<MemifMesh> mesh_;
+  std::unique_ptr<WirePorts> wires_;
   std::vector<Port*> ports_;
 };
 
@@ -39,6 +61,9 @@ DevicePorts::~DevicePorts() = default;
 
 std::span<Port* const> DevicePorts::ports() const {
   return impl_->ports_;
+}
+PathSource* DevicePorts::paths() const {
+  return impl_->wires_ != nullptr ? &impl_->wires_->paths() : nullptr;
 }
 Qpn DevicePorts::first_qpn() const {
   return first_qpn_of(slot());

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "dpdk_io/device_config.h"
+#include "libmrc/path/path_source.h"
 #include "libmrc/port/port.h"
 #include "libmrc/wire/identifiers.h"
 
@@ -25,6 +26,9 @@ class DevicePorts {
   DevicePorts& operator=(const DevicePorts&) = delete;
 
   std::span<Port* const> ports() const;  // index is the plane
+
+  // How other hosts are reached, for the engine; null: nothing is known beyond the ports.
+  PathSource* paths() const;
 
   // The QP numbers of this process: no other process of this user on this host has them.
   Qpn first_qpn() const;

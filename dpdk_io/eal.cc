@@ -24,6 +24,11 @@ namespace mrc {
 
 std::atomic<bool> internal::forked{false};
 
+bool debugging() {
+  const char* value = std::getenv("MRC_DEBUG");
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
 namespace {
 
 constexpr size_t kLogTextMax = 2048;
@@ -37,11 +42,6 @@ ssize_t swallow_log(void*, const char* text, size_t bytes) {
   if (keep_log_text.load(std::memory_order_relaxed) && log_text.size() + bytes < kLogTextMax)
     log_text.append(text, bytes);
   return static_cast<ssize_t>(bytes);
-}
-
-bool debugging() {
-  const char* value = std::getenv("MRC_DEBUG");
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 
 void silence_logs() {
@@ -78,11 +78,14 @@ std::string allowed_cpus() {
 // variables.
 // DPDK cannot make a pool without the ring, even if it is not used.
 constexpr const char* kDrivers[] = {"librte_bus_vdev.so", "librte_mempool_ring.so", "librte_net_memif.so"};
+const std::vector<std::string>* more_drivers = nullptr;  // while EAL starts
 
 void* open_wanted_driver(const char* file, int flags) {
   if (file == nullptr || (flags & RTLD_NOLOAD) != 0) return dlopen(file, flags);
   for (const char* driver : kDrivers)
     if (std::strstr(file, driver) != nullptr) return dlopen(file, flags);
+  for (const std::string& driver : *more_drivers)
+    if (std::strstr(file, driver.c_str()) != nullptr) return dlopen(file, flags);
   return dlopen(nullptr, RTLD_NOW);  // EAL only asks whether it has got something
 }
 
@@ -92,7 +95,7 @@ void redirect_driver_loading(void* replacement) {
 }
 
 struct Start {
-  uint32_t megabytes;
+  EalOptions options;
   std::string error;
 };
 
@@ -114,17 +117,19 @@ void* start_in_helper(void* argument) {
   std::vector<std::string> words = {"mrc",
                                     "--no-huge",
                                     "--no-shconf",
-                                    "--no-pci",
                                     "--no-telemetry",
                                     "--file-prefix=mrc",
                                     "-m",
-                                    std::to_string(start->megabytes),
+                                    std::to_string(start->options.megabytes),
                                     "--lcores",
                                     "0@(" + allowed_cpus() + ")"};
+  if (start->options.pci.empty()) words.emplace_back("--no-pci");
+  for (const std::string& address : start->options.pci) words.insert(words.end(), {"-a", address});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   if (!debugging()) silence_logs();
+  more_drivers = &start->options.drivers;
   redirect_driver_loading(reinterpret_cast<void*>(open_wanted_driver));
   const int result = rte_eal_init(static_cast<int>(words.size()), arguments.data());
   redirect_driver_loading(reinterpret_cast<void*>(dlopen));
@@ -134,8 +139,8 @@ void* start_in_helper(void* argument) {
   return nullptr;
 }
 
-std::string run_helper(uint32_t megabytes) {
-  Start start{megabytes, {}};
+std::string run_helper(const EalOptions& options) {
+  Start start{options, {}};
   // Blocked before the thread exists: EAL's own threads inherit the mask and never run the program's
   // handlers.
   sigset_t all, before;
@@ -157,7 +162,7 @@ std::string start_error;
 
 }  // namespace
 
-bool start_eal(std::string* error, uint32_t megabytes) {
+bool start_eal(std::string* error, const EalOptions& options) {
   if (in_forked_child()) {
     *error =
         "mrc: this process was forked from one that uses the device, and DPDK cannot be used on both sides "
@@ -168,7 +173,7 @@ bool start_eal(std::string* error, uint32_t megabytes) {
   std::lock_guard lock(start_mutex);
   if (!start_tried) {
     start_tried = true;
-    start_error = run_helper(megabytes);
+    start_error = run_helper(options);
     if (start_error.empty())
       pthread_atfork(nullptr, nullptr, [] { internal::forked.store(true, std::memory_order_relaxed); });
   }

@@ -6,13 +6,23 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace mrc {
 
 inline constexpr uint32_t kEalMegabytes = 128;  // address space; pages are taken as they are touched
 
+// MRC_DEBUG is set: what is otherwise swallowed goes to the terminal.
+bool debugging();
+
+struct EalOptions {
+  uint32_t megabytes = kEalMegabytes;
+  std::vector<std::string> drivers;  // plug-ins beside those we always use, such as librte_net_pcap.so
+  std::vector<std::string> pci;      // addresses of devices to probe
+};
+
 // False: `error` says why. DPDK cannot be started a second time after a failure, so the first error is final.
-bool start_eal(std::string* error, uint32_t megabytes = kEalMegabytes);
+bool start_eal(std::string* error, const EalOptions& options = {});
 
 namespace internal {
 extern std::atomic<bool> forked;

@@ -3,9 +3,7 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,8 +35,8 @@ void drain(int fd) {
 }  // namespace
 
 std::unique_ptr<MemifMesh> MemifMesh::open(const std::string& run_directory, uint32_t planes, uint32_t mbufs,
-                                           std::string* error) {
-  auto slot = ProcessSlot::claim(run_directory, planes, error);
+                                           bool host_wide, std::string* error) {
+  auto slot = ProcessSlot::claim(run_directory, planes, host_wide, error);
   if (slot == nullptr) return nullptr;
   std::unique_ptr<MemifMesh> mesh(new MemifMesh(run_directory, std::move(slot)));
   if (!mesh->open_parts(planes, mbufs, error)) return nullptr;
@@ -64,21 +62,20 @@ bool MemifMesh::open_parts(uint32_t planes, uint32_t mbufs, std::string* error) 
   return true;
 }
 
-// One descriptor to sleep on: messages of other processes, wishes of the data path, and a timer for the rest.
+// One loop to sleep on: messages of other processes, wishes of the data path, and a timer for the rest.
 bool MemifMesh::open_events(std::string* error) {
+  loop_ = ControlLoop::open(error);
+  if (loop_ == nullptr) return false;
   state_.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  timer_fd_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-  epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  for (const int fd : {state_.wake_fd, timer_fd_, control_->fd()}) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.fd = fd;
-    if (fd >= 0 && epoll_fd_ >= 0 && epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, fd, &event) == 0) continue;
-    *error = std::string("mrc: no descriptor for the device's events: ") + std::strerror(errno) +
-             "; raise the limit of open files (ulimit -n)";
-    return false;
+  // The wishes themselves are looked at in every service().
+  if (state_.wake_fd >= 0 && loop_->watch(state_.wake_fd, [this](Nanoseconds) { drain(state_.wake_fd); }) &&
+      loop_->watch(control_->fd(), [this](Nanoseconds now) { take_messages(now); })) {
+    timer_ = loop_->add_timer([](Nanoseconds) {});
+    return true;
   }
-  return true;
+  *error = std::string("mrc: no descriptor for the device's events: ") + std::strerror(errno) +
+           "; raise the limit of open files (ulimit -n)";
+  return false;
 }
 
 MemifMesh::~MemifMesh() {
@@ -91,8 +88,8 @@ MemifMesh::~MemifMesh() {
     for (auto& [slot, peer] : peers_) [[maybe_unused]] auto* leaked = peer.link.release();
     [[maybe_unused]] auto* leaked = pool_.release();
   }
-  for (const int fd : {state_.wake_fd, timer_fd_, epoll_fd_})
-    if (fd >= 0) close(fd);
+  loop_.reset();
+  if (state_.wake_fd >= 0) close(state_.wake_fd);
   unmap_fault_page(state_.faults);
   delete state_.table.load();
 }
@@ -108,20 +105,14 @@ void MemifMesh::service() {
 }
 
 void MemifMesh::service_now(Nanoseconds now) {
-  epoll_event events[3];
-  const int count = epoll_wait(epoll_fd_, events, 3, 0);
-  for (int i = 0; i < count; ++i) {
-    if (events[i].data.fd == control_->fd())
-      take_messages(now);
-    else
-      drain(events[i].data.fd);
-  }
+  if (messages_left_) take_messages(now);
+  loop_->run(now);
   take_wishes(now);
   for (auto peer = peers_.begin(); peer != peers_.end();) {
     const auto current = peer++;
     if (!step(current->first, current->second, now)) remove(current, now);
   }
-  set_timer();
+  set_timer(now);
 }
 
 void MemifMesh::take_wishes(Nanoseconds now) {
@@ -135,7 +126,10 @@ void MemifMesh::take_wishes(Nanoseconds now) {
 
 void MemifMesh::take_messages(Nanoseconds now) {
   ControlMessage message;
-  for (int i = 0; i < kMessagesPerService && control_->receive(&message); ++i) {
+  messages_left_ = true;
+  for (int i = 0; i < kMessagesPerService; ++i) {
+    messages_left_ = control_->receive(&message);
+    if (!messages_left_) break;
     auto peer = peers_.find(message.from_slot);
     // A new process in a slot whose last owner we still have a link with.
     if (peer != peers_.end() && peer->second.info.incarnation != message.incarnation) {
@@ -277,16 +271,11 @@ void MemifMesh::send(uint32_t slot, ControlKind kind) {
   control_->send(slot, message);
 }
 
-void MemifMesh::set_timer() {
+void MemifMesh::set_timer(Nanoseconds now) {
   Nanoseconds interval = peers_.empty() ? 0 : kSlowTimer;
   for (const auto& [slot, peer] : peers_)
     if (peer.stage != Stage::kConnected || (peer.leaving && !peer.taken_sent)) interval = kFastTimer;
-  if (interval == timer_interval_) return;
-  timer_interval_ = interval;
-  itimerspec setting{};
-  setting.it_interval.tv_nsec = static_cast<long>(interval);
-  setting.it_value = setting.it_interval;
-  timerfd_settime(timer_fd_, 0, &setting, nullptr);
+  loop_->set_timer(timer_, interval, now);
 }
 
 // What was sent last, often an acknowledgement that the other end waits for, is still in the rings; closing

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/control_loop.h"
 #include "dpdk_io/control_socket.h"
 #include "dpdk_io/memif_port.h"
 #include "dpdk_io/mesh_state.h"
@@ -21,9 +22,9 @@ namespace mrc {
 
 class MemifMesh {
  public:
-  // EAL must run and the driver be repaired. Null: `error` says why.
+  // EAL must run and the driver be repaired. `host_wide`: see ProcessSlot. Null: `error` says why.
   static std::unique_ptr<MemifMesh> open(const std::string& run_directory, uint32_t planes, uint32_t mbufs,
-                                         std::string* error);
+                                         bool host_wide, std::string* error);
   ~MemifMesh();
   MemifMesh(const MemifMesh&) = delete;
   MemifMesh& operator=(const MemifMesh&) = delete;
@@ -31,9 +32,13 @@ class MemifMesh {
   uint32_t slot() const { return slot_->number(); }
   size_t plane_count() const { return ports_.size(); }
   MemifPort& port(Plane plane) { return *ports_[plane]; }
+  // For ports that share packet buffers and injected faults with the links.
+  const MeshState& state() const { return state_; }
 
   void service();
-  int event_fd() const { return epoll_fd_; }
+  int event_fd() const { return loop_->fd(); }
+  // Runs in service(). For what else the device waits for.
+  ControlLoop& loop() { return *loop_; }
 
   uint64_t links_refused() const { return links_refused_; }  // because DPDK has no port left
 
@@ -68,7 +73,7 @@ class MemifMesh {
   void publish();
   void return_pending(MemifLink& link);
   void send(uint32_t slot, ControlKind kind);
-  void set_timer();
+  void set_timer(Nanoseconds now);
   void say_good_bye();
 
   const std::string run_directory_;
@@ -77,14 +82,14 @@ class MemifMesh {
   std::unique_ptr<PacketPool> pool_;
   MeshState state_;
   std::vector<std::unique_ptr<MemifPort>> ports_;
-  int epoll_fd_ = -1;
-  int timer_fd_ = -1;
-  Nanoseconds timer_interval_ = 0;
+  std::unique_ptr<ControlLoop> loop_;
+  ControlLoop::Timer timer_{};
 
   // All below belongs to service().
   std::atomic_flag in_service_;
   Nanoseconds next_service_ = 0;
   Peers peers_;
+  bool messages_left_ = false;
   uint64_t links_refused_ = 0;
   bool refusal_printed_ = false;
 };

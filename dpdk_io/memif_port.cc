@@ -23,7 +23,7 @@ rte_mbuf* mbuf_of(void* handle) {
 
 // 0: not an address of this mesh.
 uint32_t slot_of(const uint8_t* mac) {
-  if (mac[0] != 0x02 || mac[1] != 0x4D || mac[2] != 0x52) return 0;
+  if (!MemifPort::is_mesh_mac(mac)) return 0;
   const uint32_t slot = static_cast<uint32_t>(mac[4]) << 8 | mac[5];
   return slot <= kSlotMax ? slot : 0;
 }

@@ -27,6 +27,9 @@ class MemifPort final : public Port {
   MemifPort(MeshState& state, Plane plane) : state_(state), plane_(plane) {}
   ~MemifPort() override;
 
+  // Whether an address is one of the mesh's.
+  static bool is_mesh_mac(const uint8_t* mac) { return mac[0] == 0x02 && mac[1] == 0x4D && mac[2] == 0x52; }
+
   static constexpr MacAddress mac_of(uint32_t slot, Plane plane) {
     return MacAddress{{0x02, 0x4D, 0x52, plane, static_cast<uint8_t>(slot >> 8), static_cast<uint8_t>(slot)}};
   }

@@ -4,10 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -77,6 +80,20 @@ Take take_slot(const std::string& directory, uint32_t slot, int* fd) {
   }
 }
 
+// Abstract names live in the network namespace, belong to no user and die with the process. -1: taken.
+int claim_on_host(uint32_t slot) {
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const int length =
+      std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "soft-mrc/slot.%u", slot);
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&address), bytes) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 // "proc.7", "ctl.7", "stats.7" and "link.7-12" belong to slot 7: the lower slot serves the link.
 bool owner_of(const char* name, uint32_t* slot) {
   for (const char* pattern : {"proc.%u", "ctl.%u", "stats.%u", "link.%u-"}) {
@@ -138,7 +155,7 @@ uint64_t random_number() {
 }  // namespace
 
 std::unique_ptr<ProcessSlot> ProcessSlot::claim(const std::string& run_directory, uint32_t planes,
-                                                std::string* error) {
+                                                bool host_wide, std::string* error) {
   std::lock_guard lock(owned().mutex);
   auto& ours = owned().by_directory[run_directory];
   remove_files_of_the_dead(run_directory, ours);
@@ -154,7 +171,13 @@ std::unique_ptr<ProcessSlot> ProcessSlot::claim(const std::string& run_directory
                "; set MRC_RUNDIR to a directory of your own on a file system with POSIX locks";
       return nullptr;
     }
-    std::unique_ptr<ProcessSlot> slot(new ProcessSlot(run_directory, number, fd));
+    const int host_fd = host_wide ? claim_on_host(number) : -1;
+    if (host_wide && host_fd < 0) {  // another user's
+      unlink(slot_file(run_directory, number).c_str());
+      close(fd);
+      continue;
+    }
+    std::unique_ptr<ProcessSlot> slot(new ProcessSlot(run_directory, number, fd, host_fd));
     slot->info_ = {static_cast<uint32_t>(getpid()), planes, random_number()};
     ours[number] = slot->info_;
     write_counter(run_directory, number);
@@ -170,8 +193,8 @@ std::unique_ptr<ProcessSlot> ProcessSlot::claim(const std::string& run_directory
   return nullptr;
 }
 
-ProcessSlot::ProcessSlot(const std::string& run_directory, uint32_t number, int fd)
-    : run_directory_(run_directory), number_(number), fd_(fd) {}
+ProcessSlot::ProcessSlot(const std::string& run_directory, uint32_t number, int fd, int host_fd)
+    : run_directory_(run_directory), number_(number), fd_(fd), host_fd_(host_fd) {}
 
 ProcessSlot::~ProcessSlot() {
   if (!in_forked_child()) {
@@ -180,6 +203,7 @@ ProcessSlot::~ProcessSlot() {
     owned().by_directory[run_directory_].erase(number_);
   }
   close(fd_);
+  if (host_fd_ >= 0) close(host_fd_);
 }
 
 namespace {

@@ -31,8 +31,10 @@ struct SlotInfo {
 
 class ProcessSlot {
  public:
-  // Takes a free slot and clears away what dead processes have left. Null: `error` says why.
-  static std::unique_ptr<ProcessSlot> claim(const std::string& run_directory, uint32_t planes,
+  // Takes a free slot and clears away what dead processes have left. With `host_wide` no other process on the
+  // network of this host that asked for the same has it, whatever its run directory: QP numbers on a wire
+  // must be unique. Null: `error` says why.
+  static std::unique_ptr<ProcessSlot> claim(const std::string& run_directory, uint32_t planes, bool host_wide,
                                             std::string* error);
   ~ProcessSlot();
   ProcessSlot(const ProcessSlot&) = delete;
@@ -42,11 +44,12 @@ class ProcessSlot {
   const SlotInfo& info() const { return info_; }
 
  private:
-  ProcessSlot(const std::string& run_directory, uint32_t number, int fd);
+  ProcessSlot(const std::string& run_directory, uint32_t number, int fd, int host_fd);
 
   const std::string run_directory_;
   const uint32_t number_;
-  const int fd_;  // holds the lock; closing any descriptor of the file in this process would lose it
+  const int fd_;       // holds the lock; closing any descriptor of the file in this process would lose it
+  const int host_fd_;  // a socket whose name stands for the slot in this network namespace; -1: none
   SlotInfo info_;
 };
 

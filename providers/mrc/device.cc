@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dpdk_io/device_config.h"
+#include "dpdk_io/interface_mtu.h"
 #include "providers/mrc/clock.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/cq.h"
@@ -105,6 +106,7 @@ int Device::start_parts(std::string* error) {
   DeviceConfig config;
   if (!load_device_config(&config, error)) return EINVAL;
   config.name = name_;
+  choose_mtu(&config);
   ports_ = DevicePorts::open(config, error);
   if (ports_ == nullptr) return ENODEV;
   EngineConfig engine;
@@ -112,6 +114,7 @@ int Device::start_parts(std::string* error) {
   engine.qpn_count = ports_->qpn_count();
   engine.seed = random_seed();
   engine.transport = config.transport;
+  engine.path_source = ports_->paths();
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
   stats_ =
       std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);

@@ -3,11 +3,13 @@
 #include <endian.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
 
+#include "providers/mrc/device_settings.h"
 #include "providers/mrc/gid_table.h"
 #include "providers/mrc/limits.h"
 #include "providers/mrc/operations.h"
@@ -22,6 +24,11 @@ constexpr uint32_t kPart = 0x4D5243;      // "MRC"
 constexpr uint8_t kWidth4X = 2;
 constexpr uint8_t kSpeedEdr = 32;
 constexpr uint8_t kPhysicalLinkUp = 5;
+
+// 256 bytes are 1, 512 are 2, and so on.
+ibv_mtu to_verbs_mtu(uint32_t bytes) {
+  return static_cast<ibv_mtu>(std::bit_width(bytes) - 8);
+}
 
 }  // namespace
 
@@ -66,8 +73,7 @@ int query_port(ibv_context*, uint8_t port, ibv_port_attr* attributes) {
   if (port != limits::kPort) return EINVAL;
   ibv_port_attr result{};
   result.state = IBV_PORT_ACTIVE;
-  result.max_mtu = IBV_MTU_4096;
-  result.active_mtu = IBV_MTU_4096;
+  result.max_mtu = result.active_mtu = to_verbs_mtu(device_settings().mtu);
   try {
     result.gid_tbl_len = static_cast<int>(read_gid_table().entries.size());
   } catch (const std::bad_alloc&) {

@@ -12,11 +12,16 @@
 #include <memory>
 #include <string_view>
 
+#include "providers/mrc/device_settings.h"
+
 namespace mrc::provider {
 namespace {
 
-bool usable(const ifaddrs& address) {
-  constexpr unsigned kWanted = IFF_UP | IFF_RUNNING;
+// A port keeps its GIDs while its link is down.
+enum class Links { kOnlyUp, kAll };
+
+bool usable(const ifaddrs& address, Links links) {
+  const unsigned kWanted = links == Links::kOnlyUp ? IFF_UP | IFF_RUNNING : 0;
   return address.ifa_addr != nullptr && (address.ifa_flags & kWanted) == kWanted &&
          (address.ifa_flags & IFF_LOOPBACK) == 0;
 }
@@ -58,20 +63,31 @@ class Interfaces {
   std::string first_with(int family) const {
     for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
       IpAddress ip;
-      if (!usable(*at) || at->ifa_addr->sa_family != family || !to_ip(at->ifa_addr, &ip)) continue;
+      if (!usable(*at, Links::kOnlyUp) || at->ifa_addr->sa_family != family || !to_ip(at->ifa_addr, &ip))
+        continue;
       if (family == AF_INET && is_link_local(ip)) continue;
       return at->ifa_name;
     }
     return {};
   }
 
-  void append(const std::string& interface, int family, bool link_local, std::vector<GidEntry>* to) const {
+  void append(const std::string& interface, int family, bool link_local, std::vector<GidEntry>* to,
+              Links links = Links::kOnlyUp) const {
     for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
       IpAddress ip;
-      if (!usable(*at) || interface != at->ifa_name || at->ifa_addr->sa_family != family) continue;
+      if (!usable(*at, links) || interface != at->ifa_name || at->ifa_addr->sa_family != family) continue;
       if (!to_ip(at->ifa_addr, &ip) || is_link_local(ip) != link_local) continue;
       to->push_back({ip, interface, if_nametoindex(interface.c_str())});
     }
+  }
+
+  // The interface that has the address; empty: none.
+  std::string owner_of(const IpAddress& address) const {
+    for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
+      IpAddress ip;
+      if (at->ifa_addr != nullptr && to_ip(at->ifa_addr, &ip) && ip == address) return at->ifa_name;
+    }
+    return {};
   }
 
   MacAddress mac_of(const std::string& interface) const {
@@ -90,11 +106,42 @@ class Interfaces {
   ifaddrs* first_ = nullptr;
 };
 
+// The interfaces of the ports, in order of planes.
+std::vector<std::string> port_interfaces() {
+  std::vector<std::string> names;
+  for (const PortConfig& port : device_settings().network.ports)
+    if (!port.interface.empty()) names.push_back(port.interface);
+  return names;
+}
+
+void append_given(const Interfaces& interfaces, const std::string& other, GidTable* table) {
+  for (const IpAddress& gid : device_settings().gids) {
+    std::string owner = interfaces.owner_of(gid);
+    if (owner.empty()) owner = other.empty() ? "lo" : other;
+    table->entries.push_back({gid, owner, if_nametoindex(owner.c_str())});
+  }
+}
+
+void append_ports(const Interfaces& interfaces, const std::vector<std::string>& ports, GidTable* table) {
+  struct Kind {
+    int family;
+    bool link_local;
+  };
+  for (const Kind kind : {Kind{AF_INET, false}, Kind{AF_INET6, false}, Kind{AF_INET6, true}})
+    for (const std::string& port : ports)
+      interfaces.append(port, kind.family, kind.link_local, &table->entries, Links::kAll);
+}
+
 }  // namespace
 
 GidTable read_gid_table() {
   const Interfaces interfaces;
   GidTable table;
+  const std::vector<std::string> ports = port_interfaces();
+  if (!ports.empty()) table.mac = interfaces.mac_of(ports.front());
+  append_given(interfaces, ports.empty() ? "" : ports.front(), &table);
+  if (table.entries.empty()) append_ports(interfaces, ports, &table);
+  if (!table.entries.empty()) return table;
   std::string interface = interfaces.first_with(AF_INET);
   if (!interface.empty()) {
     interfaces.append(interface, AF_INET, false, &table.entries);

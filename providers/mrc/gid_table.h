@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The device's GIDs, which are the IP addresses of the host's first network interface, read live.
+// The device's GIDs, which are IP addresses of the host, read live: those of the ports' interfaces, or of the
+// host's first network interface.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct GidEntry {
 };
 
 struct GidTable {
-  // Index 0 is always an IPv4 address: programs that cannot read the types of GIDs take it.
+  // Index 0 is an IPv4 address where there is one: programs that cannot read the types of GIDs take it.
   std::vector<GidEntry> entries;
   MacAddress mac;  // of the interface of entry 0; zero for loopback
 
@@ -25,8 +26,9 @@ struct GidTable {
   uint64_t node_guid() const;
 };
 
-// The IPv4 addresses of the first interface that is up and no loopback, else 127.0.0.1; then the IPv6
-// addresses of that interface, link-local ones first.
+// What the settings list as GIDs; else the addresses of the ports' interfaces: IPv4, then IPv6, link-local
+// ones last, each in order of planes. Without ports: the IPv4 addresses of the first interface that is up and
+// no loopback, else 127.0.0.1; then the IPv6 addresses of that interface, link-local ones first.
 GidTable read_gid_table();
 
 }  // namespace mrc::provider

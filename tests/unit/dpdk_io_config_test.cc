@@ -81,7 +81,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
 
 TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of("\n[device]\nplans = 4\n"),
-            "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, mtu");
+            "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, mtu, gids");
   EXPECT_EQ(error_of("[device]\nplanes = 17\n"),
             "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
   EXPECT_EQ(error_of("[device]\nplanes = \"4\"\n"),
@@ -96,11 +96,12 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of("[transport]\ncoarse_timestamps = 1\n"),
             "mrc: /x/mrc.toml:2: \"coarse_timestamps\" in [transport] must be true or false");
   EXPECT_EQ(error_of("[devise]\n"),
-            "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [limits]");
+            "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [limits], "
+            "[[port]], [srv6], [[host]]");
   EXPECT_EQ(
       error_of("planes = 4\n"),
       "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], [transport], "
-      "[limits]");
+      "[limits], [[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);

@@ -247,7 +247,7 @@ int hold_slot() {
     say(error);
     return 1;
   }
-  const auto slot = ProcessSlot::claim(directory, 4, &error);
+  const auto slot = ProcessSlot::claim(directory, 4, false, &error);
   say(slot == nullptr ? error : std::to_string(slot->number()));
   while (!input_closed()) usleep(1000);
   return slot == nullptr ? 1 : 0;

@@ -112,7 +112,7 @@ TEST(ProcessSlotTest, DeadProcessesAreClearedAwayAndTheirNumbersRest) {
   for (const char* name : {"/ctl.77", "/link.77-80"}) fclose(fopen((directory.path() + name).c_str(), "w"));
 
   std::string error;
-  auto next = ProcessSlot::claim(directory.path(), 4, &error);
+  auto next = ProcessSlot::claim(directory.path(), 4, false, &error);
   ASSERT_NE(next, nullptr) << error;
   EXPECT_NE(next->number(), slot);
   EXPECT_EQ(directory.leftovers().size(), 1u);
@@ -123,8 +123,8 @@ TEST(ProcessSlotTest, DeadProcessesAreClearedAwayAndTheirNumbersRest) {
 TEST(ProcessSlotTest, OneProcessMayHaveSeveral) {
   test::RunDirectory directory;
   std::string error;
-  auto first = ProcessSlot::claim(directory.path(), 4, &error);
-  auto second = ProcessSlot::claim(directory.path(), 4, &error);
+  auto first = ProcessSlot::claim(directory.path(), 4, false, &error);
+  auto second = ProcessSlot::claim(directory.path(), 4, false, &error);
   ASSERT_TRUE(first && second) << error;
   EXPECT_NE(first->number(), second->number());
   EXPECT_TRUE(slot_alive(directory.path(), first->number()));

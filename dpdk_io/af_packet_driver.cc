@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dpdk_io/af_packet_driver.h"
+
+#include <linux/if_packet.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "dpdk_io/import_redirect.h"
+
+#ifndef PACKET_IGNORE_OUTGOING
+#define PACKET_IGNORE_OUTGOING 23
+#endif
+
+namespace mrc {
+namespace {
+
+thread_local const std::vector<sock_filter>* t_filter = nullptr;
+
+// A packet socket hears all interfaces until it is bound, so the filter comes first.
+int socket_filtered(int domain, int type, int protocol) {
+  const int fd = socket(domain, type | SOCK_CLOEXEC, protocol);
+  if (fd < 0 || domain != AF_PACKET) return fd;
+  const int one = 1;
+  setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
+  if (t_filter == nullptr) return fd;
+  const sock_fprog program{static_cast<uint16_t>(t_filter->size()),
+                           const_cast<sock_filter*>(t_filter->data())};  // NOLINT: the kernel only reads it
+  if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0) return fd;
+  const int why = errno;
+  close(fd);
+  errno = why;
+  return -1;
+}
+
+// The driver's group has a number made from the process id: two processes with ids that agree in 16 bits, or
+// two devices of one process, would get half of each other's frames.
+int setsockopt_without_fanout(int fd, int level, int option, const void* value, socklen_t bytes) {
+  if (level == SOL_PACKET && option == PACKET_FANOUT) return 0;
+  return setsockopt(fd, level, option, value, bytes);
+}
+
+// The driver waits without limit for room in its ring. Our data path comes back later instead.
+int poll_at_once(pollfd* files, nfds_t count, int) {
+  return poll(files, count, 0);
+}
+
+std::string redirect_all() {
+  const void* driver = find_loaded_library("librte_net_af_packet.so");
+  if (driver == nullptr)
+    return "mrc: DPDK's af_packet driver is not there; install the package with librte_net_af_packet "
+           "(Debian: "
+           "librte-net-af-packet23 or libdpdk-dev)";
+  struct Redirection {
+    const char* symbol;
+    void* replacement;
+  };
+  const Redirection redirections[] = {
+      {"socket", reinterpret_cast<void*>(socket_filtered)},
+      {"setsockopt", reinterpret_cast<void*>(setsockopt_without_fanout)},
+      {"poll", reinterpret_cast<void*>(poll_at_once)},
+  };
+  for (const Redirection& redirection : redirections) {
+    const int result = redirect_import(driver, redirection.symbol, redirection.replacement);
+    if (result > 0) continue;
+    const char* why = result < 0 ? std::strerror(-result) : "not imported";
+    return std::string("mrc: cannot repair DPDK's af_packet driver: ") + redirection.symbol + ": " + why +
+           "; this DPDK is not the release 22.11 that this build is for";
+  }
+  return {};
+}
+
+}  // namespace
+
+bool repair_af_packet_driver(std::string* error) {
+  static const std::string failure = redirect_all();
+  *error = failure;
+  return failure.empty();
+}
+
+SocketFilterScope::SocketFilterScope(std::vector<sock_filter> filter) : filter_(std::move(filter)) {
+  t_filter = &filter_;
+}
+
+SocketFilterScope::~SocketFilterScope() {
+  t_filter = nullptr;
+}
+
+}  // namespace mrc

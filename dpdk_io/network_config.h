@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The part of the settings that says what the device is plugged into: ports, SRv6 and other hosts. Every key
+// is in docs/settings.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libmrc/wire/identifiers.h"
+
+namespace mrc {
+
+enum class PortBackend : uint8_t {
+  kMemif,     // same-host links only
+  kAfPacket,  // an interface of the kernel
+  kEthdev,    // a DPDK device
+};
+
+struct PortConfig {
+  Plane plane = 0;
+  PortBackend backend = PortBackend::kMemif;
+  std::string interface;             // of the kernel; may be empty with kEthdev
+  std::optional<IpAddress> gateway;  // next hop for everything
+  std::string device;                // kEthdev: as DPDK writes it, with arguments
+  std::string driver;                // kEthdev: plug-in, such as net_pcap
+  std::optional<MacAddress> gateway_mac;
+  std::string where;  // "FILE:LINE: ", for errors that show only when the port is opened
+
+  bool is_real() const { return backend != PortBackend::kMemif; }
+};
+
+struct Srv6Config {
+  uint32_t block = 0;
+  uint8_t leaf = 0;
+  uint8_t host = 0;
+  uint32_t spines = 1;
+};
+
+struct HostConfig {
+  std::vector<IpAddress> gids;
+  std::optional<uint8_t> leaf;
+  std::optional<uint8_t> host;
+  std::vector<IpAddress> addresses;  // one per plane, or none
+};
+
+struct NetworkConfig {
+  std::vector<PortConfig> ports;  // index is the plane; empty: all same-host links
+  std::optional<Srv6Config> srv6;
+  std::vector<HostConfig> hosts;
+
+  bool has_real_ports() const {
+    for (const PortConfig& port : ports)
+      if (port.is_real()) return true;
+    return false;
+  }
+};
+
+}  // namespace mrc

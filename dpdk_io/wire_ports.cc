@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dpdk_io/wire_ports.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "dpdk_io/eal.h"
+#include "dpdk_io/interface_mtu.h"
+
+namespace mrc {
+namespace {
+
+constexpr Nanoseconds kFastTimer = 100 * kMillisecond;  // while a next hop is not known
+constexpr Nanoseconds kSlowTimer = kSecond;
+// How often the kernel is asked: the first time at once, then less and less often.
+constexpr Nanoseconds kAskFirst = 200 * kMillisecond;
+constexpr Nanoseconds kAskMax = 5 * kSecond;
+// A known neighbour is confirmed so often: only traffic of the kernel's own would do it otherwise.
+constexpr Nanoseconds kConfirm = 10 * kSecond;
+
+}  // namespace
+
+std::unique_ptr<WirePorts> WirePorts::open(const DeviceConfig& config, MemifMesh& mesh, std::string* error) {
+  std::unique_ptr<WirePorts> ports(new WirePorts(config, mesh));
+  if (!ports->open_parts(error)) return nullptr;
+  return ports;
+}
+
+WirePorts::~WirePorts() {
+  wires_.clear();
+  if (wake_fd_ >= 0) close(wake_fd_);
+}
+
+bool WirePorts::open_parts(std::string* error) {
+  ControlLoop& loop = mesh_.loop();
+  monitor_ = LinkMonitor::open(loop, error);
+  if (monitor_ == nullptr) return false;
+  hosts_ = std::make_unique<HostMap>(config_.network,
+                                     [this](const IpAddress& address) { return is_local(address); });
+  wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const auto wake = [this](Nanoseconds now) {
+    uint64_t value;
+    while (read(wake_fd_, &value, sizeof value) > 0) {
+    }
+    refresh(now);
+  };
+  if (wake_fd_ < 0 || !loop.watch(wake_fd_, wake)) {
+    *error = std::string("mrc: no descriptor for the device's events: ") + std::strerror(errno) +
+             "; raise the limit of open files (ulimit -n)";
+    return false;
+  }
+  quiet_.open(config_.network.srv6.has_value());
+  for (const PortConfig& port : config_.network.ports)
+    if (port.is_real() && !open_port(port, error)) return false;
+  timer_ = loop.add_timer([this](Nanoseconds now) { refresh(now); });
+  monitor_->on_change([this] { refresh(monotonic_now()); });
+  refresh(monotonic_now());
+  return true;
+}
+
+bool WirePorts::open_port(const PortConfig& port, std::string* error) {
+  const uint32_t needed = needed_interface_mtu(config_, config_.mtu);
+  if (!port.interface.empty()) {
+    const Interface* interface = monitor_->find(port.interface);
+    if (interface == nullptr || interface->mtu < needed) {
+      *error = describe_bad_interface(config_, port, interface == nullptr ? 0 : interface->mtu);
+      return false;
+    }
+  }
+  Wire wire;
+  wire.config = &port;
+  wire.device = EthdevDevice::open({port, mesh_.slot(), needed, mesh_.state().pool}, error);
+  if (wire.device == nullptr) return false;
+  const EthdevPort::Config config{port.plane, [this](const IpAddress& address) { return is_local(address); },
+                                  [fd = wake_fd_] {
+                                    const uint64_t one = 1;
+                                    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
+                                  }};
+  wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), mesh_.state(), *wire.device, config);
+  wires_.push_back(std::move(wire));
+  return true;
+}
+
+Port* WirePorts::port(Plane plane) {
+  for (Wire& wire : wires_)
+    if (wire.config->plane == plane) return wire.port.get();
+  return nullptr;
+}
+
+bool WirePorts::is_local(const IpAddress& address) const {
+  const auto& gids = config_.gids;
+  return monitor_->is_local(address) || std::find(gids.begin(), gids.end(), address) != gids.end();
+}
+
+void WirePorts::refresh(Nanoseconds now) {
+  bool all_known = true;
+  for (Wire& wire : wires_) {
+    refresh_link(wire);
+    if (!refresh_next_hops(wire, now)) all_known = false;
+  }
+  mesh_.loop().set_timer(timer_, all_known ? kSlowTimer : kFastTimer, now);
+}
+
+void WirePorts::refresh_link(Wire& wire) {
+  bool up = true;
+  if (!wire.config->interface.empty()) {
+    const Interface* interface = monitor_->find(wire.config->interface);
+    up = interface != nullptr && interface->up;
+  }
+  if (wire.config->backend == PortBackend::kEthdev) up = up && wire.device->link_up();
+  wire.port->set_wire_up(up);
+}
+
+bool WirePorts::refresh_next_hops(Wire& wire, Nanoseconds now) {
+  NextHops& next_hops = wire.port->next_hops();
+  const uint32_t count = next_hops.count();
+  bool all_known = true;
+  if (wire.config->gateway_mac) {
+    for (uint32_t i = 0; i < count; ++i) next_hops.set_mac(i, *wire.config->gateway_mac);
+    return true;
+  }
+  const Interface* interface = monitor_->find(wire.config->interface);
+  if (interface == nullptr || !interface->up) return true;  // its coming back will be told
+  for (uint32_t i = 0; i < count; ++i)
+    if (!refresh_next_hop(wire, *interface, i, now)) all_known = false;
+  return all_known;
+}
+
+bool WirePorts::refresh_next_hop(Wire& wire, const Interface& interface, uint32_t number, Nanoseconds now) {
+  NextHops& next_hops = wire.port->next_hops();
+  NextHops::Entry& entry = next_hops.entry(number);
+  const bool due = now >= entry.ask_at;
+  if (due || !entry.neighbour)  // routes change
+    entry.neighbour =
+        wire.config->gateway
+            ? wire.config->gateway
+            : monitor_->route(interface.index, hosts_->first_target(entry.destination, wire.config->plane));
+  const auto mac = entry.neighbour ? monitor_->neighbour(interface.index, *entry.neighbour) : std::nullopt;
+  if (mac) {
+    if (entry.asked > 0) entry.ask_at = now + kConfirm;
+    entry.asked = 0;
+    next_hops.set_mac(number, *mac);
+  }
+  if (due) {
+    entry.ask_at = now + (mac ? kConfirm : std::min(kAskFirst << std::min(entry.asked, 8u), kAskMax));
+    if (!mac) ++entry.asked;
+    if (entry.neighbour) monitor_->ask_for(interface, *entry.neighbour);
+  }
+  return mac.has_value();
+}
+
+}  // namespace mrc

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The ports of a device that are on real interfaces, and what keeps them right while they run: links, next
+// hops and the host's addresses, followed in the control loop.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dpdk_io/device_config.h"
+#include "dpdk_io/ethdev_port.h"
+#include "dpdk_io/host_map.h"
+#include "dpdk_io/link_monitor.h"
+#include "dpdk_io/memif_mesh.h"
+#include "dpdk_io/quiet_sockets.h"
+
+namespace mrc {
+
+class WirePorts {
+ public:
+  // EAL must run. The mesh outlives it. Null: `error` says why.
+  static std::unique_ptr<WirePorts> open(const DeviceConfig& config, MemifMesh& mesh, std::string* error);
+  ~WirePorts();
+  WirePorts(const WirePorts&) = delete;
+  WirePorts& operator=(const WirePorts&) = delete;
+
+  Port* port(Plane plane);  // null: that plane has same-host links only
+  PathSource& paths() { return *hosts_; }
+
+ private:
+  struct Wire {
+    const PortConfig* config = nullptr;
+    std::unique_ptr<EthdevDevice> device;
+    std::unique_ptr<EthdevPort> port;
+  };
+
+  WirePorts(const DeviceConfig& config, MemifMesh& mesh) : config_(config), mesh_(mesh) {}
+  bool open_parts(std::string* error);
+  bool open_port(const PortConfig& port, std::string* error);
+  bool is_local(const IpAddress& address) const;
+
+  // In the control loop.
+  void refresh(Nanoseconds now);
+  void refresh_link(Wire& wire);
+  bool refresh_next_hops(Wire& wire, Nanoseconds now);  // true: all are known
+  bool refresh_next_hop(Wire& wire, const Interface& interface, uint32_t number, Nanoseconds now);
+
+  const DeviceConfig config_;
+  MemifMesh& mesh_;
+  QuietSockets quiet_;
+  std::unique_ptr<LinkMonitor> monitor_;
+  std::unique_ptr<HostMap> hosts_;
+  std::vector<Wire> wires_;
+  int wake_fd_ = -1;
+  ControlLoop::Timer timer_{};
+};
+
+}  // namespace mrc

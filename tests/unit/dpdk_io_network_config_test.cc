@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The settings of ports, SRv6 and other hosts: what is taken, what errors say, and what follows for paths.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+
+#include "dpdk_io/device_config.h"
+#include "dpdk_io/host_map.h"
+#include "dpdk_io/interface_mtu.h"
+
+namespace mrc {
+namespace {
+
+std::string error_of(const std::string& text) {
+  DeviceConfig config;
+  std::string error;
+  return parse_device_config(text, "/x/mrc.toml", &config, &error) ? "no error" : error;
+}
+
+DeviceConfig parse(const std::string& text) {
+  DeviceConfig config;
+  std::string error;
+  EXPECT_TRUE(parse_device_config(text, "f", &config, &error)) << error;
+  return config;
+}
+
+IpAddress ip(const char* text) {
+  IpAddress address;
+  uint8_t v4[4];
+  if (inet_pton(AF_INET, text, v4) == 1) return IpAddress::v4(v4[0], v4[1], v4[2], v4[3]);
+  EXPECT_EQ(inet_pton(AF_INET6, text, address.bytes.data()), 1);
+  return address;
+}
+
+std::string text_of(const IpAddress& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET6, address.bytes.data(), text, sizeof text);
+  return text;
+}
+
+constexpr const char* kTwoPlanes = R"(
+[device]
+gids = ["10.77.0.1", "fd77::1"]
+[srv6]
+block = "fd00:4d52::/32"
+leaf = 3
+host = 1
+spines = 2
+[[port]]
+plane = 1
+backend = "af_packet"
+interface = "p1"
+gateway = "fd00:0:1::ff"
+[[port]]
+plane = 0
+backend = "ethdev"
+device = "net_pcap0,iface=p0"
+interface = "p0"
+[[host]]
+gids = ["10.77.0.1"]
+leaf = 3
+host = 1
+[[host]]
+gids = ["10.77.0.2", "fd77::2"]
+leaf = 4
+host = 0x1F
+[[host]]
+gids = ["10.77.0.3"]
+leaf = 3
+host = 2
+[[host]]
+gids = ["10.77.0.4"]
+addresses = ["10.1.0.4", "10.2.0.4"]
+)";
+
+TEST(NetworkConfigTest, EveryKeyIsTaken) {
+  const DeviceConfig config = parse(kTwoPlanes);
+  EXPECT_EQ(config.planes, 2u);
+  ASSERT_EQ(config.gids.size(), 2u);
+  EXPECT_EQ(config.gids[0], ip("10.77.0.1"));
+  const NetworkConfig& network = config.network;
+  ASSERT_EQ(network.ports.size(), 2u);
+  EXPECT_EQ(network.ports[0].backend, PortBackend::kEthdev);
+  EXPECT_EQ(network.ports[0].driver, "net_pcap");
+  EXPECT_EQ(network.ports[0].device, "net_pcap0,iface=p0");
+  EXPECT_EQ(network.ports[1].backend, PortBackend::kAfPacket);
+  EXPECT_EQ(network.ports[1].interface, "p1");
+  EXPECT_EQ(network.ports[1].gateway, ip("fd00:0:1::ff"));
+  ASSERT_TRUE(network.srv6.has_value());
+  EXPECT_EQ(network.srv6->block, 0xFD004D52u);
+  EXPECT_EQ(network.srv6->spines, 2u);
+  ASSERT_EQ(network.hosts.size(), 4u);
+  EXPECT_EQ(network.hosts[1].host, 0x1F);
+}
+
+TEST(NetworkConfigTest, PortsWithoutPlaneCountUp) {
+  const DeviceConfig config = parse("[[port]]\n[[port]]\nbackend = \"af_packet\"\ninterface = \"x\"\n");
+  EXPECT_EQ(config.planes, 2u);
+  EXPECT_EQ(config.network.ports[0].backend, PortBackend::kMemif);
+  EXPECT_EQ(config.network.ports[1].plane, 1);
+}
+
+TEST(NetworkConfigTest, ErrorsNameLineAndKey) {
+  EXPECT_EQ(error_of("[[port]]\nbackend = \"af_xdp\"\n"),
+            "mrc: /x/mrc.toml:2: \"backend\" in [[port]] must be \"memif\", \"af_packet\" or \"ethdev\"");
+  EXPECT_EQ(error_of("[[port]]\nbackend = \"af_packet\"\n"),
+            "mrc: /x/mrc.toml:1: \"interface\" is missing: backend \"af_packet\" needs a network interface");
+  EXPECT_EQ(error_of("[[port]]\ninterface = \"p0\"\n"),
+            "mrc: /x/mrc.toml:2: \"interface\" has no meaning with backend \"memif\"");
+  EXPECT_EQ(error_of("[[port]]\nplan = 1\n"),
+            "mrc: /x/mrc.toml:2: unknown key \"plan\" in [[port]]; known keys: plane, backend, interface, "
+            "gateway, device, driver, gateway_mac");
+  EXPECT_EQ(error_of("[[port]]\nplane = 16\n"),
+            "mrc: /x/mrc.toml:2: \"plane\" in [[port]] must be a whole number from 0 to 15");
+  EXPECT_EQ(error_of("[[port]]\nplane = 0\n[[port]]\nplane = 0\n"),
+            "mrc: /x/mrc.toml:3: a second [[port]] of plane 0");
+  EXPECT_EQ(error_of("[[port]]\nplane = 1\n"), "mrc: /x/mrc.toml: there is no [[port]] of plane 0");
+  EXPECT_EQ(error_of("[port]\nplane = 1\n"),
+            "mrc: /x/mrc.toml:1: \"port\" must be written as [[port]] on a line of its own");
+  EXPECT_EQ(error_of("[[port]]\nbackend = \"ethdev\"\ndevice = \"0000:01:00.0\"\ninterface = \"p0\"\n"),
+            "mrc: /x/mrc.toml:1: \"driver\" is missing: for a PCI device the driver must be named");
+  EXPECT_EQ(
+      error_of("[[port]]\nbackend = \"ethdev\"\ndevice = \"net_ring0\"\n"),
+      "mrc: /x/mrc.toml:1: \"gateway_mac\" is missing: without \"interface\" the next hop must be given");
+  EXPECT_EQ(error_of("[device]\nplanes = 4\n[[port]]\n"),
+            "mrc: /x/mrc.toml:2: \"planes\" in [device] is 4, but there are 1 [[port]] tables; leave it out");
+  EXPECT_EQ(error_of("[device]\ngids = [\"10.0.0.256\"]\n"),
+            "mrc: /x/mrc.toml:2: \"gids\" in [device] must be a list of IPv4 or IPv6 addresses: "
+            "[\"10.0.0.1\", ...]");
+}
+
+TEST(NetworkConfigTest, ErrorsOfSrv6AndHosts) {
+  const std::string port = "[[port]]\nbackend = \"af_packet\"\ninterface = \"p0\"\n";
+  EXPECT_EQ(error_of(port + "[srv6]\nleaf = 1\nhost = 1\n"),
+            "mrc: /x/mrc.toml:4: \"block\" is missing: [srv6] needs it");
+  EXPECT_EQ(error_of(port + "[srv6]\nblock = \"fd00:1:2::/48\"\nleaf = 1\nhost = 1\n"),
+            "mrc: /x/mrc.toml:5: \"block\" in [srv6] must be a prefix of 32 bits in quotes, such as "
+            "\"fd00:4d52::/32\"");
+  EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 1\n"),
+            "mrc: /x/mrc.toml:4: \"host\" is missing: \"leaf\" and \"host\" go together");
+  EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 1\nhost = 1\n"),
+            "mrc: /x/mrc.toml: a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
+  EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\naddresses = [\"10.0.0.1\", \"10.0.1.1\"]\n"),
+            "mrc: /x/mrc.toml: \"addresses\" of a [[host]] must have one address per plane, that is 1");
+  EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\n[[host]]\ngids = [\"10.0.0.1\"]\n"),
+            "mrc: /x/mrc.toml:6: another [[host]] has the same GID");
+  EXPECT_EQ(error_of("[[host]]\ngids = [\"10.0.0.1\"]\n"),
+            "mrc: /x/mrc.toml: [srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
+}
+
+TEST(NetworkConfigTest, PathsToOtherHosts) {
+  const DeviceConfig config = parse(kTwoPlanes);
+  HostMap hosts(config.network, [](const IpAddress& address) { return address == ip("10.77.0.1"); });
+  const auto paths = hosts.paths_to(ip("fd77::2"));
+  ASSERT_EQ(paths.size(), 4u);
+  EXPECT_EQ(text_of(paths[0].outer_destination), "fd00:4d52:2003:1000:2004:901f::");
+  EXPECT_EQ(text_of(paths[3].outer_destination), "fd00:4d52:2103:1101:2104:911f::");
+  EXPECT_EQ(paths[3].plane, 1);
+  const auto near = hosts.paths_to(ip("10.77.0.3"));
+  ASSERT_EQ(near.size(), 2u);
+  EXPECT_EQ(text_of(near[1].outer_destination), "fd00:4d52:2103:9102::");
+  EXPECT_TRUE(hosts.paths_to(ip("10.77.0.1")).empty());  // this host
+  EXPECT_TRUE(hosts.paths_to(ip("10.77.0.4")).empty());  // not source-routed
+  EXPECT_EQ(text_of(*hosts.outer_source(1)), "fd00:4d52:9101::");
+  const auto back = hosts.path_back(ip("10.77.0.2"), 1, make_entropy(1, 1));
+  ASSERT_TRUE(back.has_value());
+  EXPECT_EQ(text_of(back->outer_destination), "fd00:4d52:2103:1101:2104:911f::");
+}
+
+TEST(NetworkConfigTest, NextHopsAreLookedUpByTheRightAddress) {
+  const DeviceConfig config = parse(kTwoPlanes);
+  const HostMap hosts(config.network, [](const IpAddress&) { return false; });
+  EXPECT_EQ(text_of(hosts.first_target(ip("10.77.0.2"), 1)), "fd00:4d52:2103:1100:2104:911f::");
+  EXPECT_EQ(hosts.first_target(ip("10.77.0.4"), 1), ip("10.2.0.4"));
+  EXPECT_EQ(hosts.first_target(ip("10.9.9.9"), 1), ip("10.9.9.9"));
+}
+
+TEST(NetworkConfigTest, TheMtuOfAnInterfaceHoldsTheHeaders) {
+  DeviceConfig config = parse(kTwoPlanes);
+  EXPECT_EQ(needed_interface_mtu(config, 4096), 4228u);
+  config.network.srv6.reset();
+  EXPECT_EQ(needed_interface_mtu(config, 4096), 4188u);
+}
+
+}  // namespace
+}  // namespace mrc

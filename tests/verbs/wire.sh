@@ -1,0 +1,305 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Debian's own verbs programs, unmodified, between two hosts: network namespaces joined by veth pairs, one per plane.
+#   wire.sh SOURCE_DIR BUILD_DIR CASE
+# Each case has namespaces, run directories and files of its own and leaves nothing behind.
+set -euo pipefail
+
+source_dir=$1 build_dir=$2 name=$3
+bin=$build_dir/bin
+# shellcheck source=../../cmake/processes.sh
+. "$source_dir/cmake/processes.sh"
+
+if ((EUID != 0)); then
+  echo 'SKIPPED: only root can make network namespaces'
+  exit 77
+fi
+if ! ip netns add "mrc-try-$$" 2>/dev/null; then
+  echo 'SKIPPED: network namespaces cannot be made here'
+  exit 77
+fi
+ip netns del "mrc-try-$$"
+
+# Short: the names of sockets live below it, and those are limited to 107 bytes.
+scratch=$build_dir/t/$$
+mkdir -p "$scratch"
+a=mrc-a-$$ b=mrc-b-$$
+finish() {
+  mrc_stop_all
+  ip netns del "$a" 2>/dev/null || true
+  ip netns del "$b" 2>/dev/null || true
+  rm -rf "$scratch"
+  rmdir "$build_dir/t" 2>/dev/null || true
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+fail() {
+  printf 'FAILED: %s\n' "$1"
+  local log
+  for log in "$scratch"/*.log; do
+    [[ -s $log ]] || continue
+    printf -- '--- %s\n' "${log##*/}"
+    tail -n 40 "$log"
+  done
+  exit 1
+}
+
+# network PLANES [MTU]: hosts $a (10.77.P.1) and $b (10.77.P.2), joined by v0, v1, ...
+network() {
+  local host plane
+  for host in "$a" "$b"; do
+    ip netns add "$host"
+    ip netns exec "$host" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+    ip -n "$host" link set lo up
+  done
+  for ((plane = 0; plane < $1; ++plane)); do
+    ip link add "v$plane" mtu "${2:-4300}" netns "$a" type veth peer name "v$plane" mtu "${2:-4300}" netns "$b"
+    ip -n "$a" addr add "10.77.$plane.1/24" dev "v$plane"
+    ip -n "$b" addr add "10.77.$plane.2/24" dev "v$plane"
+    ip -n "$a" addr add "fd77:0:$plane::1/64" dev "v$plane" nodad
+    ip -n "$b" addr add "fd77:0:$plane::2/64" dev "v$plane" nodad
+    ip -n "$a" link set "v$plane" up
+    ip -n "$b" link set "v$plane" up
+  done
+  for host in "$a" "$b"; do mkdir -m 700 "$scratch/run.$host"; done
+}
+
+# settings PLANES [EXTRA]: the same file for both hosts.
+settings() {
+  local plane
+  {
+    [[ -z ${2:-} ]] || printf '%s\n' "$2"
+    for ((plane = 0; plane < $1; ++plane)); do
+      printf '[[port]]\nbackend = "af_packet"\ninterface = "v%d"\n' "$plane"
+    done
+  } | tee "$scratch/$a.toml" >"$scratch/$b.toml"
+}
+
+# Any program on a host. Not a function: its pid must be the program's.
+on() {
+  prefix=(ip netns exec "$1" env MRC_RUNDIR="$scratch/run.$1" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
+    timeout -k 1 80 "$bin/mrcrun")
+}
+
+listens() { [[ -n $(ip netns exec "$1" ss -Hltn "sport = :$2") ]]; }
+
+# start_pair TAG SERVER_HOST CLIENT_HOST ADDRESS TOOL ARGUMENTS...: pids in server_TAG and client_TAG.
+start_pair() {
+  local tag=$1 server=$2 client=$3 address=$4 port=$((20000 + RANDOM % 10000)) tries=0
+  shift 4
+  on "$server"
+  mrc_start "$scratch/server.$tag.log" "${prefix[@]}" "$@" -d mrc0 -F -p "$port"
+  declare -g "server_$tag=$mrc_pid"
+  until listens "$server" "$port"; do
+    kill -0 "$mrc_pid" 2>/dev/null && ((tries++ < 400)) || fail "the server of '$*' does not listen"
+    sleep 0.05
+  done
+  on "$client"
+  mrc_start "$scratch/client.$tag.log" "${prefix[@]}" "$@" -d mrc0 -F -p "$port" "$address"
+  declare -g "client_$tag=$mrc_pid"
+}
+
+# finish_pair TAG: both must end with status 0 and without a word of an error.
+finish_pair() {
+  local client=client_$1 server=server_$1
+  wait "${!client}" || fail "the client of pair $1 ended with status $?"
+  wait "${!server}" || fail "the server of pair $1 ended with status $?"
+  ! grep -iE 'completion with error|failed|error|unable' "$scratch"/{server,client}."$1".log ||
+    fail "pair $1 speaks of an error"
+  cat "$scratch/client.$1.log"
+}
+
+pair() {
+  start_pair "$@"
+  finish_pair "$1"
+}
+
+rows() {
+  local good
+  good=$(awk -v column="$3" '$1 ~ /^[0-9]+$/ && NF >= column && $column + 0 > 0' "$scratch/client.$1.log" | wc -l)
+  ((good == $2)) || fail "expected $2 rows with results, found $good"
+}
+
+# sent HOST PLANE: bytes that have left by it.
+sent() { ip netns exec "$1" cat "/sys/class/net/v$2/statistics/tx_bytes"; }
+
+# used HOST PLANES BYTES: every plane has carried so much at least.
+used() {
+  local plane
+  for ((plane = 0; plane < $2; ++plane)); do
+    (($(sent "$1" "$plane") >= $3)) || fail "plane $plane carried only $(sent "$1" "$plane") bytes"
+  done
+}
+
+# The kernels of the two hosts saw every packet and must have kept quiet.
+no_icmp() {
+  local host count
+  for host in "$a" "$b"; do
+    count=$(ip netns exec "$host" awk '$1 == "Icmp:" && !seen++ { for (i = 1; i <= NF; ++i) if ($i == "OutDestUnreachs") at = i; next }
+      $1 == "Icmp:" { print $at }' /proc/net/snmp)
+    ((count == 0)) || fail "$host sent $count ICMP errors"
+    count=$(ip netns exec "$host" awk '$1 ~ /^Icmp6Out(DestUnreachs|ParmProblems)$/ { n += $2 } END { print n + 0 }' \
+      /proc/net/snmp6)
+    ((count == 0)) || fail "$host sent $count ICMPv6 errors"
+  done
+}
+
+explains() {
+  local status=0 pattern
+  on "$a"
+  "${prefix[@]}" ibv_rc_pingpong -d mrc0 -g 0 >"$scratch/out.log" 2>"$scratch/err.log" || status=$?
+  ((status != 0 && status != 124 && status < 128)) || fail "ibv_rc_pingpong ended with status $status"
+  for pattern in "$@"; do
+    grep -qE -- "$pattern" "$scratch/err.log" || fail "the error does not say: $pattern"
+  done
+  cat "$scratch/err.log"
+}
+
+flap() {
+  sleep 1.5
+  ip -n "$b" link set v2 down
+  sleep 1
+  ip -n "$b" link set v2 up
+  local before
+  before=$(sent "$a" 2)
+  sleep 1.5
+  # Its share must come back: at least a megabyte.
+  (($(sent "$a" 2) - before > 1000000)) || fail 'the plane that came back is not used'
+}
+
+# SRv6 without a switch between: both hosts hang on one leaf, which is the other host.
+srv6_settings() {
+  local own=$1 other=$2 host=$3 planes=$4 plane
+  printf '[device]\ngids = ["10.77.0.%d"]\n[srv6]\nblock = "fd00:4d52::/32"\nleaf = 0\nhost = %d\n' "$own" "$host"
+  for ((plane = 0; plane < planes; ++plane)); do
+    printf '[[port]]\nplane = %d\nbackend = "af_packet"\ninterface = "v%d"\ngateway = "fd77:0:%d::%d"\n' \
+      "$plane" "$plane" "$plane" "$other"
+  done
+  printf '[[host]]\ngids = ["10.77.0.1"]\nleaf = 0\nhost = 5\n[[host]]\ngids = ["10.77.0.2"]\nleaf = 0\nhost = 6\n'
+}
+
+# Reads frames on a plane of $b until one is IPv4 in IPv6 to the address that the settings make.
+watch_srv6() {
+  ip netns exec "$b" timeout 30 python3 - "$1" <<'PYTHON'
+import socket, sys
+plane = int(sys.argv[1])
+want_source = socket.inet_pton(socket.AF_INET6, 'fd00:4d52:9%x05::' % plane)
+want = socket.inet_pton(socket.AF_INET6, 'fd00:4d52:2%x00:9%x06::' % (plane, plane))
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86dd))
+s.bind(('v%d' % plane, 0x86dd))
+while True:
+    frame = s.recv(9000)
+    if frame[20] == 4 and frame[22:38] == want_source and frame[38:54] == want and frame[54] == 0x45:
+        break
+PYTHON
+}
+
+case $name in
+  write_bw_1)
+    network 1
+    settings 1
+    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 3000
+    rows x 1 4
+    used "$a" 1 150000000
+    no_icmp
+    ;;
+  write_bw_4)
+    network 4
+    settings 4
+    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 3000
+    rows x 1 4
+    used "$a" 4 40000000
+    no_icmp
+    ;;
+  write_lat)
+    network 1
+    settings 1
+    pair x "$b" "$a" 10.77.0.2 ib_write_lat -s 8 -n 1000
+    rows x 1 5
+    ;;
+  small_mtu) # the device takes what fits an interface of 1500 bytes
+    network 1 1500
+    settings 1
+    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 500
+    grep -qE 'Mtu +: 1024' "$scratch/client.x.log" || fail 'the MTU is not 1024'
+    ;;
+  ipv6)
+    network 1
+    settings 1 '[device]
+gids = ["fd77:0:0::1"]'
+    sed -i 's/fd77:0:0::1/fd77:0:0::2/' "$scratch/$b.toml"
+    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 500 -x 0
+    no_icmp
+    ;;
+  flap)
+    network 4
+    settings 4
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -D 6
+    flap
+    finish_pair x
+    rows x 1 4
+    ;;
+  two_pairs) # two pairs in opposite directions and one on the same host, all at once
+    network 2
+    settings 2
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 1500
+    start_pair y "$a" "$b" 10.77.0.1 ib_write_bw -s 65536 -n 1500
+    start_pair z "$a" "$a" 10.77.0.1 ib_write_bw -s 65536 -n 1500
+    for tag in x y z; do
+      finish_pair "$tag"
+      rows "$tag" 1 4
+    done
+    no_icmp
+    ;;
+  local_only) # on one host nothing goes to a wire
+    network 1
+    settings 1
+    pair x "$a" "$a" 10.77.0.1 ib_write_bw -s 65536 -n 1000
+    (($(sent "$a" 0) < 1000000)) || fail 'packets to the same host went to the wire'
+    ;;
+  srv6)
+    network 4
+    srv6_settings 1 2 5 4 >"$scratch/$a.toml"
+    srv6_settings 2 1 6 4 >"$scratch/$b.toml"
+    for plane in 0 3; do
+      watch_srv6 "$plane" &
+      mrc_started+=("$!")
+      declare "watch_$plane=$!"
+    done
+    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 2000
+    used "$a" 4 25000000
+    # shellcheck disable=SC2154
+    wait "$watch_0" || fail 'no source-routed packet on plane 0'
+    # shellcheck disable=SC2154
+    wait "$watch_3" || fail 'no source-routed packet on plane 3'
+    ;;
+  mtu_too_large)
+    network 1 1500
+    settings 1 '[device]
+mtu = 4096'
+    explains "$a.toml:3: " 'v0 has an MTU of 1500' 'need 4188' 'mtu = 1024'
+    ;;
+  no_interface)
+    network 1
+    settings 2
+    explains "$a.toml:4: " 'interface v1 is not there'
+    ;;
+  no_privilege)
+    network 1
+    settings 1
+    chmod 755 "$scratch"
+    chown 65534:65534 "$scratch/run.$a"
+    chmod 644 "$scratch/$a.toml"
+    on "$a"
+    prefix=("${prefix[@]:0:8}" setpriv --reuid=65534 --regid=65534 --clear-groups "${prefix[@]:8}")
+    setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$bin/mrcrun" || exit 77
+    status=0
+    "${prefix[@]}" ibv_rc_pingpong -d mrc0 -g 0 >"$scratch/out.log" 2>"$scratch/err.log" || status=$?
+    ((status != 0)) || fail 'ibv_rc_pingpong was expected to fail'
+    grep -q 'CAP_NET_RAW' "$scratch/err.log" || fail 'the error does not speak of CAP_NET_RAW'
+    ;;
+  *)
+    fail "there is no case '$name'"
+    ;;
+esac
