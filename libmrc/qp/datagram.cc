@@ -148,13 +148,14 @@ void Datagram::flush(Context& cx, CompletionStatus first) {
 // ------------------------------------------------------------------------------------------- destinations
 
 Datagram::Destination& Datagram::look_up(Context& cx, const DatagramAddress& address) {
-  const uint64_t hash = hash_of(address.destination, address.qpn);
+  const Qpn qpn = address.way();
+  const uint64_t hash = hash_of(address.destination, qpn);
   Destination& entry = destinations_[hash & (kDestinations - 1)];
-  if (!entry.used || entry.address != address.destination || entry.qpn != address.qpn) {
+  if (!entry.used || entry.address != address.destination || entry.qpn != qpn) {
     entry = Destination{};
     entry.used = true;
     entry.address = address.destination;
-    entry.qpn = address.qpn;
+    entry.qpn = qpn;
     if (cx.services.path_source != nullptr) entry.paths = cx.services.path_source->paths_to(entry.address);
   }
   if (cx.now >= entry.ask_at) resolve(cx, entry);

@@ -59,8 +59,13 @@ struct DatagramAddress {
   IpAddress destination;
   Qpn qpn;
   uint32_t queue_key = 0;
+  // By which queue pair number the ports find the way, if not by `qpn`: QPN 1 is that of every process.
+  Qpn via;
+  uint32_t reserved = 0;
+
+  Qpn way() const { return via == Qpn{} ? qpn : via; }
 };
-static_assert(sizeof(DatagramAddress) == 40);
+static_assert(sizeof(DatagramAddress) == 48);
 
 // Behind it in the ring: the address if it is a datagram, then `segments_max` segments or the inline data.
 struct SendRequest {
@@ -91,7 +96,7 @@ struct SendRequest {
   // Datagrams only. Comes before segments and inline data are filled in, which move behind it.
   DatagramAddress& add_datagram_address() {
     address_bytes = sizeof(DatagramAddress);
-    return datagram_address();
+    return datagram_address() = {};
   }
   DatagramAddress& datagram_address() { return *reinterpret_cast<DatagramAddress*>(this + 1); }
   const DatagramAddress& datagram_address() const {

@@ -137,16 +137,22 @@ void Device::stop() {
 // --- what the engine tells, under the device's lock ---
 
 void Device::completions(CompletionQueue& queue) {
+  if (queue.owner == nullptr) {
+    if (watcher_ != nullptr) watcher_->on_completions();
+    return;
+  }
   static_cast<Cq*>(queue.owner)->on_completions();
 }
 
 void Device::completion_queue_overrun(CompletionQueue& queue) {
   auto* cq = static_cast<Cq*>(queue.owner);
+  if (cq == nullptr) return;
   cq->context->post_async(IBV_EVENT_CQ_ERR, &cq->verbs.cq);
 }
 
 void Device::queue_pair_event(QueuePair& queue_pair, QueuePairEvent event) {
   auto* qp = static_cast<Qp*>(queue_pair.config().owner);
+  if (qp == nullptr) return;
   if (event == QueuePairEvent::kDrained && qp->attributes.en_sqd_async_notify == 0) return;
   qp->context->post_async(to_verbs(event), &qp->verbs.qp);
 }

@@ -27,6 +27,17 @@ class Device final : private EventSink {
   // Only once started; everything but the doorbell under Progress::Control.
   Engine& engine() { return *engine_; }
   Progress& progress() { return progress_; }
+  DevicePorts& ports() { return *ports_; }
+
+  // Who is told about completions in a queue of the device's own, which is no verbs object (its owner is
+  // null). Under the device's lock, before the queue is used; null when it is gone.
+  struct Watcher {
+    virtual void on_completions() = 0;
+
+   protected:
+    ~Watcher() = default;
+  };
+  void set_watcher(Watcher* watcher) { watcher_ = watcher; }
 
  private:
   explicit Device(const char* name) : name_(name) {}
@@ -49,6 +60,7 @@ class Device final : private EventSink {
   std::unique_ptr<DevicePorts> ports_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StatsWriter> stats_;
+  Watcher* watcher_ = nullptr;
   Progress progress_;
 };
 

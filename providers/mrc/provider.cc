@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "providers/mrc/cm/librdmacm.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/provider_abi.h"
 
@@ -22,6 +23,7 @@ abi::Device* alloc_device(abi::SysfsDevice* found) {
         abi::kProviderAbi);
     return nullptr;
   }
+  serve_librdmacm();
   return static_cast<abi::Device*>(calloc(1, sizeof(abi::Device)));
 }
 

@@ -376,8 +376,10 @@ TEST(Datagrams, GeneralService) {
   ASSERT_TRUE(pair.a.engine->modify(*pair.a.qp, key, 0));
   SendRequest* send = pair.send(Operation::kSend, 1, {}, kGeneralServiceKey);
   send->datagram_address().qpn = kGeneralServiceQpn;
+  send->datagram_address().via = Qpn{0x14000};  // says whose QPN 1, but only to the ports
   pair.ring(pair.a);
   pair.settle();
+  EXPECT_EQ(pair.a.ports[0]->asked_for, Qpn{0x14000});
   const auto received = pair.poll(pair.b.receives);
   ASSERT_EQ(received.size(), 1u);
   EXPECT_EQ(received[0].work_id, 21u);

@@ -21,7 +21,10 @@ class PipePort : public Port {
   using Frame = std::vector<uint8_t>;
   MacAddress address() const override { return {}; }
   bool link_up() const override { return true; }
-  bool resolve(const IpAddress&, Qpn, MacAddress*) override { return reachable; }
+  bool resolve(const IpAddress&, Qpn qpn, MacAddress*) override {
+    asked_for = qpn;
+    return reachable;
+  }
   size_t receive(std::span<RxFrame> frames) override {
     size_t count = 0;
     while (count < frames.size() && !arrived.empty() && arrived.begin()->first <= now) {
@@ -52,6 +55,7 @@ class PipePort : public Port {
 
   PipePort* peer = nullptr;
   bool reachable = true;
+  Qpn asked_for;
   std::multimap<Nanoseconds, Frame> arrived;
   std::function<bool(const Frame&)> drop;
   std::function<uint32_t(const Frame&)> copies;  // that arrive of one frame

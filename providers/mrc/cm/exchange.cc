@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/cm/exchange.h"
+
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "dpdk_io/device_config.h"
+#include "dpdk_io/process_slot.h"
+#include "providers/mrc/clock.h"
+
+namespace mrc::provider {
+namespace {
+
+constexpr Nanoseconds kLookInterval = 200 * kMillisecond;  // do the peers live?
+constexpr Nanoseconds kSendAgain = kMillisecond;
+constexpr Nanoseconds kGoodByePatience = 200 * kMillisecond;
+
+// IBTA code of an MTU: 256 is 1, 4096 is 5.
+uint8_t mtu_code(uint32_t bytes) {
+  uint8_t code = 1;
+  while (code < 5 && (128u << (code + 1)) <= bytes) ++code;
+  return code;
+}
+
+// As the class tree says, because librdmacm compares it with that.
+uint64_t find_guid(const std::string& name) {
+  uint64_t guid = 0;
+  int count = 0;
+  ibv_device** devices = ibv_get_device_list(&count);
+  for (int i = 0; i < count; ++i)
+    if (name == ibv_get_device_name(devices[i])) guid = be64toh(ibv_get_device_guid(devices[i]));
+  if (devices != nullptr) ibv_free_device_list(devices);
+  return guid != 0 ? guid : read_gid_table().node_guid();
+}
+
+}  // namespace
+
+Exchange::Exchange(std::mutex& mutex, std::function<void(const cm::Event&)> deliver)
+    : mutex_(mutex), deliver_(std::move(deliver)) {}
+
+uint64_t Exchange::guid() {
+  if (guid_ != 0) return guid_;
+  DeviceConfig config;
+  std::string error;
+  load_device_config(&config, &error);
+  return guid_ = find_guid(config.name);
+}
+
+int Exchange::start() {
+  stop_when_idle_ = false;
+  if (running()) return 0;
+  DeviceConfig config;
+  std::string error;
+  if (!load_device_config(&config, &error)) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return EINVAL;
+  }
+  if (wake_fd_ < 0) wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake_fd_ < 0) return errno;
+  device_ = Device::open(config.name.c_str());
+  if (const int failure = device_->start(); failure != 0) {
+    device_->close();
+    return failure;
+  }
+  service_ = std::make_unique<GeneralService>(*device_, [this] { wake(); });
+  if (!service_->open()) {
+    service_.reset();
+    device_->close();
+    return EBUSY;
+  }
+  cm::ManagerConfig manager;
+  manager.slot = device_->ports().slot();
+  manager.guid = guid();
+  manager.mtu = mtu_code(config.mtu);
+  if (getrandom(&manager.seed, sizeof manager.seed, GRND_NONBLOCK) != sizeof manager.seed)
+    manager.seed = clock_now();
+  ports_ = std::make_unique<PortRegistry>(device_->ports().run_directory(), manager.slot);
+  manager_ = std::make_unique<cm::Manager>(manager);
+  if (thread_runs_) return 0;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  const int result = pthread_create(
+      &thread, nullptr,
+      [](void* self) -> void* {
+        static_cast<Exchange*>(self)->run();
+        return nullptr;
+      },
+      this);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (result != 0) {
+    stop();
+    return result;
+  }
+  pthread_detach(thread);
+  thread_runs_ = true;
+  return 0;
+}
+
+void Exchange::stop() {
+  ports_->remove_all();
+  ports_.reset();
+  manager_.reset();
+  service_.reset();
+  waiting_.clear();
+  device_->close();
+  device_ = nullptr;
+}
+
+void Exchange::drive() {
+  Device* device;
+  {
+    std::lock_guard lock(mutex_);
+    device = device_;
+  }
+  if (device != nullptr) device->progress().drive();
+}
+
+// --- sending ---
+
+void Exchange::flush(Nanoseconds now) {
+  settle(now);
+  wake();  // deadlines may have changed
+}
+
+void Exchange::settle(Nanoseconds now) {
+  // What is refused locally, and who is told about it, may make the manager speak again.
+  for (bool more = true; more;) {
+    more = false;
+    for (const cm::Outgoing& out : manager_->take_outgoing()) {
+      send(out, now);
+      more = true;
+    }
+    for (const cm::Event& event : manager_->take_events()) {
+      deliver_(event);
+      more = true;
+    }
+  }
+  while (!waiting_.empty()) {
+    const cm::Outgoing& out = waiting_.front();
+    if (!service_->send(out.mad, out.gids, slot_for(out.target))) break;
+    waiting_.pop_front();
+  }
+}
+
+// Which process of this host a message is for; 0: none that is known. All there is to finding the right
+// QP 1.
+uint32_t Exchange::slot_for(const cm::Target& target) const {
+  switch (target.kind) {
+    case cm::Target::Kind::kProcess:
+      return target.slot;
+    case cm::Target::Kind::kService:
+      return ports_->find_listener(target.service, target.address);
+    default:
+      return 0;
+  }
+}
+
+void Exchange::send(const cm::Outgoing& out, Nanoseconds now) {
+  const bool to_this_host = gids_.contains(out.gids.remote, now);
+  const uint32_t slot = to_this_host ? slot_for(out.target) : 0;
+  if (to_this_host && slot == 0) return refuse_locally(out, now);
+  if (!waiting_.empty() || !service_->send(out.mad, out.gids, slot)) waiting_.push_back(out);
+}
+
+// There is no process that would say it, so we do: nobody listens.
+void Exchange::refuse_locally(const cm::Outgoing& out, Nanoseconds now) {
+  const auto message = cm::decode(out.mad);
+  const cm::GidPair& gids = out.gids;
+  if (const auto* request = std::get_if<cm::Request>(&message->body)) {
+    cm::Rejection rejection;
+    rejection.remote = request->local;
+    rejection.reason = cm::RejectReason::kInvalidServiceId;
+    manager_->receive(cm::encode({message->transaction, rejection}), gids, now);
+  } else if (const auto* service = std::get_if<cm::ServiceRequest>(&message->body)) {
+    cm::ServiceReply reply;
+    reply.request = service->request;
+    reply.service = service->service;
+    reply.status = cm::ServiceStatus::kUnsupported;
+    manager_->receive(cm::encode({message->transaction, reply}), gids, now);
+  }
+}
+
+// --- the thread ---
+
+void Exchange::wake() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = ::write(wake_fd_, &one, sizeof one);
+}
+
+void Exchange::run() {
+  pthread_setname_np(pthread_self(), "mrc-cm");
+  for (;;) {
+    Nanoseconds next = kNever;
+    {
+      std::lock_guard lock(mutex_);
+      if (running()) {
+        const Nanoseconds now = clock_now();
+        turn(now);
+        next = manager_->next_deadline();
+        if (!waiting_.empty()) next = std::min(next, now + kSendAgain);
+        if (stop_when_idle_ && quiet()) stop();
+      }
+    }
+    drive();
+    const Nanoseconds now = clock_now();
+    const Nanoseconds span = next <= now ? 0 : std::min(next - now, kLookInterval);
+    const timespec time{static_cast<time_t>(span / kSecond), static_cast<long>(span % kSecond)};
+    pollfd file{wake_fd_, POLLIN, 0};
+    ppoll(&file, 1, &time, nullptr);
+    uint64_t count;
+    while (::read(wake_fd_, &count, sizeof count) > 0) {
+    }
+  }
+}
+
+void Exchange::turn(Nanoseconds now) {
+  service_->poll(
+      [&](std::span<const uint8_t> mad, const cm::GidPair& gids) { manager_->receive(mad, gids, now); });
+  manager_->on_time(now);
+  if (now >= next_look_) {
+    look_for_the_dead(now);
+    next_look_ = now + kLookInterval;
+  }
+  settle(now);
+}
+
+// A process that was killed does not say good-bye, and nobody does it for it.
+void Exchange::look_for_the_dead(Nanoseconds now) {
+  std::vector<cm::CommunicationId> lost;
+  std::vector<std::pair<uint32_t, bool>> known;
+  manager_->for_each([&](const cm::Connection& connection) {
+    if (connection.remote == cm::CommunicationId{} || connection.state == cm::State::kIdle ||
+        connection.state == cm::State::kTimeWait || !gids_.contains(connection.gids.remote, now))
+      return;
+    const uint32_t slot = cm::slot_of(connection.remote);
+    auto found = std::find_if(known.begin(), known.end(), [slot](const auto& k) { return k.first == slot; });
+    if (found == known.end())
+      found = known.insert(known.end(), {slot, slot_alive(device_->ports().run_directory(), slot)});
+    if (!found->second) lost.push_back(connection.local);
+  });
+  for (const cm::CommunicationId id : lost) manager_->lost(id, now);
+}
+
+// Nothing waits for an answer of somebody else.
+bool Exchange::quiet() const {
+  bool quiet = waiting_.empty();
+  manager_->for_each([&quiet](const cm::Connection& connection) {
+    if (connection.state != cm::State::kIdle && connection.state != cm::State::kTimeWait &&
+        connection.state != cm::State::kServiceReplied)
+      quiet = false;
+  });
+  return quiet;
+}
+
+void Exchange::say_good_bye() {
+  const Nanoseconds until = clock_now() + kGoodByePatience;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  while (!lock.owns_lock()) {
+    // Somebody may have ended the process while he held it.
+    if (clock_now() > until) return;
+    usleep(1000);
+    lock.try_lock();
+  }
+  if (!running()) return;
+  std::vector<cm::CommunicationId> all;
+  manager_->for_each([&all](const cm::Connection& connection) { all.push_back(connection.local); });
+  const Nanoseconds now = clock_now();
+  for (const cm::CommunicationId id : all) manager_->release(id, now);
+  flush(now);
+  ports_->remove_all();
+  while (!quiet() && clock_now() < until) {
+    lock.unlock();
+    drive();
+    usleep(500);
+    lock.lock();
+  }
+}
+
+}  // namespace mrc::provider

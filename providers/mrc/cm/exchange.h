@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The connection manager of this process at work: the sans-I/O manager, QP 1, the registry of ports, and the
+// thread that brings time and messages to it.
+#pragma once
+
+#include <pthread.h>
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "libmrc/cm/manager.h"
+#include "providers/mrc/cm/addresses.h"
+#include "providers/mrc/cm/general_service.h"
+#include "providers/mrc/cm/port_registry.h"
+#include "providers/mrc/device.h"
+
+namespace mrc::provider {
+
+class Exchange {
+ public:
+  // Everything here is called under `mutex`, but for drive(). `deliver` is, too.
+  Exchange(std::mutex& mutex, std::function<void(const cm::Event&)> deliver);
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // Starts the device and its QP 1; 0 or an errno. Does nothing if it runs.
+  int start();
+  bool running() const { return manager_ != nullptr; }
+  // Nobody uses it any more: it ends as soon as nothing is left to be said to others.
+  void stop_when_idle() { stop_when_idle_ = true; }
+
+  // Only while running. After anything that made the manager speak or wait, flush().
+  cm::Manager& manager() { return *manager_; }
+  PortRegistry& ports() { return *ports_; }
+  void flush(Nanoseconds now);
+  LocalGids& gids() { return gids_; }
+  uint64_t guid();  // of the device, as programs see it
+
+  // Lets the engine send at once. Under no lock.
+  void drive();
+
+  // The process ends: says good-bye to all peers, and waits a moment for their answers. Takes the mutex.
+  void say_good_bye();
+
+ private:
+  void run();
+  void wake();
+  void turn(Nanoseconds now);
+  void settle(Nanoseconds now);
+  void send(const cm::Outgoing& out, Nanoseconds now);
+  uint32_t slot_for(const cm::Target& target) const;
+  void refuse_locally(const cm::Outgoing& out, Nanoseconds now);
+  void look_for_the_dead(Nanoseconds now);
+  bool quiet() const;
+  void stop();
+
+  std::mutex& mutex_;
+  const std::function<void(const cm::Event&)> deliver_;
+  Device* device_ = nullptr;
+  std::unique_ptr<cm::Manager> manager_;
+  std::unique_ptr<GeneralService> service_;
+  std::unique_ptr<PortRegistry> ports_;
+  std::deque<cm::Outgoing> waiting_;  // for room in the send queue
+  LocalGids gids_;
+  uint64_t guid_ = 0;
+  int wake_fd_ = -1;
+  bool thread_runs_ = false;
+  bool stop_when_idle_ = false;
+  Nanoseconds next_look_ = 0;
+};
+
+}  // namespace mrc::provider

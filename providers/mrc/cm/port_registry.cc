@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/cm/port_registry.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "dpdk_io/process_slot.h"
+
+namespace mrc::provider {
+namespace {
+
+using FilePointer = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+bool same_address(const cm::BoundAddress& a, const cm::BoundAddress& b) {
+  return a.any == b.any && a.is_v6 == b.is_v6 && a.only_v6 == b.only_v6 && a.address == b.address;
+}
+
+std::string text_of(const IpAddress& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET6, address.bytes.data(), text, sizeof text);
+  return text;
+}
+
+bool may_share(const PortRegistry::Binding& a, const PortRegistry::Binding& b) {
+  return a.shared && b.shared && !a.listening && !b.listening;
+}
+
+}  // namespace
+
+// Held while a file is changed. Readers need none: a file is replaced as a whole.
+class PortRegistry::Lock {
+ public:
+  explicit Lock(const std::string& run_directory)
+      : fd_(open((run_directory + "/cm.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+    if (fd_ >= 0 && flock(fd_, LOCK_EX) != 0) error_ = errno;
+    if (fd_ < 0) error_ = errno;
+  }
+  ~Lock() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  int error() const { return error_; }
+
+ private:
+  int fd_;
+  int error_ = 0;
+};
+
+PortRegistry::PortRegistry(const std::string& run_directory, uint32_t slot)
+    : run_directory_(run_directory), slot_(slot) {
+  SlotInfo info;
+  if (read_slot(run_directory, slot, &info)) incarnation_ = info.incarnation;
+  remove_files_of_the_dead();
+}
+
+void PortRegistry::remove_files_of_the_dead() const {
+  DIR* listing = opendir(run_directory_.c_str());
+  if (listing == nullptr) return;
+  const Lock lock(run_directory_);
+  while (const dirent* entry = readdir(listing)) {
+    unsigned port_space = 0;
+    unsigned port = 0;
+    if (std::sscanf(entry->d_name, "cm.%4x.%u", &port_space, &port) != 2) continue;
+    const cm::ServiceId service =
+        cm::service_of(static_cast<uint16_t>(port_space), static_cast<uint16_t>(port));
+    if (read(service).empty()) write(service, {});
+  }
+  closedir(listing);
+}
+
+std::string PortRegistry::file_of(cm::ServiceId service) const {
+  char name[32];
+  std::snprintf(name, sizeof name, "/cm.%04x.%u", cm::port_space_of(service), cm::port_of(service));
+  return run_directory_ + name;
+}
+
+bool PortRegistry::ours(const Line& line, const Binding& binding) const {
+  return line.slot == slot_ && line.incarnation == incarnation_ &&
+         same_address(line.binding.address, binding.address);
+}
+
+// --- the file: "slot incarnation listening shared any v6 only_v6 address", a line each ---
+
+std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service) const {
+  std::vector<Line> lines;
+  const FilePointer file(std::fopen(file_of(service).c_str(), "re"), &std::fclose);
+  if (file == nullptr) return lines;
+  char text[160];
+  while (std::fgets(text, sizeof text, file.get()) != nullptr) {
+    Line line;
+    unsigned long long incarnation = 0;
+    int flags[5];
+    char address[64];
+    if (std::sscanf(text, "%u %llx %d %d %d %d %d %63s", &line.slot, &incarnation, &flags[0], &flags[1],
+                    &flags[2], &flags[3], &flags[4], address) != 8)
+      continue;
+    line.incarnation = incarnation;
+    line.binding.service = service;
+    line.binding.listening = flags[0] != 0;
+    line.binding.shared = flags[1] != 0;
+    line.binding.address.any = flags[2] != 0;
+    line.binding.address.is_v6 = flags[3] != 0;
+    line.binding.address.only_v6 = flags[4] != 0;
+    if (inet_pton(AF_INET6, address, line.binding.address.address.bytes.data()) != 1) continue;
+    SlotInfo info;
+    if (line.slot < 1 || line.slot > kSlotMax) continue;
+    if (read_slot(run_directory_, line.slot, &info) && info.incarnation == line.incarnation)
+      lines.push_back(line);
+  }
+  return lines;
+}
+
+int PortRegistry::write(cm::ServiceId service, const std::vector<Line>& lines) const {
+  const std::string path = file_of(service);
+  if (lines.empty()) return unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : errno;
+  const std::string fresh = run_directory_ + "/cm.new";
+  FilePointer file(std::fopen(fresh.c_str(), "we"), &std::fclose);
+  if (file == nullptr) return errno;
+  for (const Line& line : lines) {
+    const Binding& b = line.binding;
+    std::fprintf(file.get(), "%u %llx %d %d %d %d %d %s\n", line.slot,
+                 static_cast<unsigned long long>(line.incarnation), b.listening, b.shared, b.address.any,
+                 b.address.is_v6, b.address.only_v6, text_of(b.address.address).c_str());
+  }
+  if (std::fclose(file.release()) != 0) return errno;
+  return rename(fresh.c_str(), path.c_str()) == 0 ? 0 : errno;
+}
+
+// --- what ids do ---
+
+int PortRegistry::add(const Binding& binding) {
+  const Lock lock(run_directory_);
+  if (lock.error() != 0) return lock.error();
+  std::vector<Line> lines = read(binding.service);
+  for (const Line& other : lines)
+    if (other.binding.address.conflicts_with(binding.address) && !may_share(other.binding, binding))
+      return EADDRINUSE;
+  lines.push_back({slot_, incarnation_, binding});
+  if (const int error = write(binding.service, lines); error != 0) return error;
+  own_.push_back(binding);
+  return 0;
+}
+
+int PortRegistry::listen(const Binding& binding) {
+  const Lock lock(run_directory_);
+  if (lock.error() != 0) return lock.error();
+  std::vector<Line> lines = read(binding.service);
+  Line* own = nullptr;
+  for (Line& line : lines) {
+    if (own == nullptr && ours(line, binding) && !line.binding.listening)
+      own = &line;
+    else if (line.binding.address.conflicts_with(binding.address))
+      return EADDRINUSE;
+  }
+  if (own == nullptr) return ENOENT;
+  own->binding.listening = true;
+  return write(binding.service, lines);
+}
+
+void PortRegistry::remove(const Binding& binding) {
+  const Lock lock(run_directory_);
+  std::vector<Line> lines = read(binding.service);
+  // Of several that share it, one goes; one that listens is alone.
+  const auto found =
+      std::find_if(lines.begin(), lines.end(), [&](const Line& line) { return ours(line, binding); });
+  if (found == lines.end()) return;
+  lines.erase(found);
+  write(binding.service, lines);
+  const auto own = std::find_if(own_.begin(), own_.end(), [&](const Binding& b) {
+    return b.service == binding.service && same_address(b.address, binding.address);
+  });
+  if (own != own_.end()) own_.erase(own);
+}
+
+void PortRegistry::remove_all() {
+  for (const Binding& binding : std::exchange(own_, {})) remove(binding);
+}
+
+uint32_t PortRegistry::find_listener(cm::ServiceId service, const IpAddress& address) const {
+  uint32_t any = 0;
+  for (const Line& line : read(service)) {
+    const Binding& binding = line.binding;
+    if (!binding.listening || !binding.address.accepts(address)) continue;
+    if (!binding.address.any) return line.slot;
+    any = line.slot;
+  }
+  return any;
+}
+
+bool PortRegistry::in_use(cm::ServiceId service) const {
+  return !read(service).empty();
+}
+
+}  // namespace mrc::provider

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Which process of this host has which port: one small file per port space and port in the run directory,
+// with a line for every id that is bound to it. Lines of processes that are gone do not count.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "libmrc/cm/identifiers.h"
+#include "libmrc/cm/ip_service.h"
+
+namespace mrc::provider {
+
+class PortRegistry {
+ public:
+  PortRegistry(const std::string& run_directory, uint32_t slot);
+
+  struct Binding {
+    cm::ServiceId service{};
+    cm::BoundAddress address;
+    bool shared = false;  // REUSEADDR: until one of them listens
+    bool listening = false;
+  };
+  // 0, EADDRINUSE, or what the file system says.
+  int add(const Binding& binding);
+  // The same binding, from now on listening.
+  int listen(const Binding& binding);
+  void remove(const Binding& binding);
+  void remove_all();
+
+  // The slot of the process that listens for connections to this address; 0: nobody.
+  uint32_t find_listener(cm::ServiceId service, const IpAddress& address) const;
+  bool in_use(cm::ServiceId service) const;
+
+ private:
+  struct Line {
+    uint32_t slot = 0;
+    uint64_t incarnation = 0;
+    Binding binding;
+  };
+  class Lock;
+
+  void remove_files_of_the_dead() const;
+  std::string file_of(cm::ServiceId service) const;
+  std::vector<Line> read(cm::ServiceId service) const;  // of processes that live
+  int write(cm::ServiceId service, const std::vector<Line>& lines) const;
+  bool ours(const Line& line, const Binding& binding) const;
+
+  const std::string run_directory_;
+  const uint32_t slot_;
+  uint64_t incarnation_ = 0;
+  std::vector<Binding> own_;
+};
+
+}  // namespace mrc::provider
