@@ -50,14 +50,15 @@ void wait_for_socket(int socket, short events) {
   }
 }
 
-int listen_on(uint16_t port, uint16_t* chosen) {
+// A client that this process starts comes from this host; any other may come from anywhere.
+int listen_on(in_addr_t from, uint16_t port, uint16_t* chosen) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(from);
   socklen_t length = sizeof address;
   if (listener < 0 || ::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener, 1) != 0 ||
@@ -168,7 +169,8 @@ Peer::Peer(const PeerOptions& options, const std::vector<std::string>& client_ar
     socket_ = connect_to(options.host, options.port);
   } else {
     uint16_t port = 0;
-    const int listener = listen_on(options.port, &port);
+    const bool own_client = options.mode == PeerOptions::Mode::kSelf;
+    const int listener = listen_on(own_client ? INADDR_LOOPBACK : INADDR_ANY, options.port, &port);
     if (options.mode == PeerOptions::Mode::kSelf) started_peer = start_client(port, client_arguments);
     socket_ = accept_one(listener);
   }
