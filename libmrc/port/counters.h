@@ -73,11 +73,11 @@ struct Counters {
   uint64_t drops_too_long = 0;     // does not fit into the receive request
   uint64_t drops_unreachable = 0;  // to be sent, but the next hop never became known
   uint64_t tx_no_buffer = 0;
+  uint64_t tx_no_next_hop = 0;  // answers that had no way yet
 
   uint64_t retransmits() const {
     return retransmits_same_path + retransmits_reordering + retransmits_timeout + retransmits_nack +
-           retransmits_ack_lost + retransmits_not_ready + retransmits_port_down +
-           retransmits_sequence;
+           retransmits_ack_lost + retransmits_not_ready + retransmits_port_down + retransmits_sequence;
   }
 };
 

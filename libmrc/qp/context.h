@@ -40,12 +40,16 @@ inline FrameWriter begin_frame(const Path& path, const std::array<FrameTemplate,
   return frame;
 }
 
-// Sends BTH + one control header by a path. False if the port has no buffer; control packets are never
-// repeated for their own sake, so the caller only counts.
+// Sends BTH + one control header by a path. False if the port has no buffer or the next hop is not known yet;
+// control packets are never repeated for their own sake, so the caller only counts.
 template <typename Header>
 bool send_control(Context& cx, PathId path_id, const std::array<FrameTemplate, kPlanesMax>& prefix,
                   const Bth& bth, const Header& header) {
   const Path& path = cx.paths.at(path_id);
+  if ((cx.connection.resolved >> path.plane & 1) == 0) {
+    ++cx.services.counters.tx_no_next_hop;
+    return false;
+  }
   uint8_t* buffer = cx.services.transmitter.begin(path.plane);
   if (buffer == nullptr) {
     ++cx.services.counters.tx_no_buffer;

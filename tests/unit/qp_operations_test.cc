@@ -95,6 +95,28 @@ TEST(Operations, AReadSeesTheWriteBeforeIt) {
   }
 }
 
+// Data may come before the way back to the sender is known (a neighbour that has not answered yet).
+TEST(Operations, AnswersFindTheirNextHopLater) {
+  PairOptions options;
+  options.planes = 4;
+  options.b_reaches_a = false;
+  WirePair pair(options);
+  auto data = pattern(20'000, 5);
+  std::vector<uint8_t> remote(20'000);
+  const Segment target = pair.segment(pair.b, remote.data(), 20'000, kRemoteWrite);
+  SendRequest* write =
+      pair.post(pair.a, Operation::kWrite, 1, {pair.segment(pair.a, data.data(), 20'000, 0)});
+  write->remote_address = target.address;
+  write->remote_key = target.key;
+  pair.ring(pair.a);
+  pair.run_for(2 * kMillisecond);
+  EXPECT_TRUE(pair.a.sends.empty());
+  for (auto& port : pair.b.ports) port->reachable = true;
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
+  EXPECT_EQ(remote, data);
+}
+
 // WRITEs to one place, which partly overlap: whatever way they come, the last of them is what remains.
 TEST(Operations, TheLastWriteWins) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {

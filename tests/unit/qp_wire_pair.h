@@ -105,7 +105,8 @@ struct PairOptions {
   uint8_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
   uint32_t shared_entries = 0;  // of a shared receive queue at end b
   uint32_t receive_entries = 64;
-  bool b_sends = true;  // else it stays in RTR
+  bool b_sends = true;      // else it stays in RTR
+  bool b_reaches_a = true;  // else its ports know no next hop at first
 };
 
 class WirePair {
@@ -123,6 +124,7 @@ class WirePair {
         end->ports.push_back(std::make_unique<PipePort>());
         ports.push_back(end->ports.back().get());
         PipePort& port = *end->ports.back();
+        port.reachable = end == &a || options.b_reaches_a;
         if (options.loss > 0)
           port.drop = [this, loss = options.loss](const PipePort::Frame&) { return unit() < loss; };
         if (options.copies > 1)
