@@ -20,6 +20,9 @@ namespace mrc::lab {
 namespace {
 
 constexpr double kStartSeconds = 20;
+// Over links as slow as those of the experiments the usual window would wait in queues for longer than time
+// stamps reach.
+constexpr const char* kWindowBytes = "524288";
 
 std::string own_path() {
   char self[PATH_MAX];
@@ -43,7 +46,11 @@ ExperimentLab::ExperimentLab(const Shape& shape) : state_("x" + std::to_string(:
   nlohmann::json answer;
   std::string error;
   for (const double end = bench::seconds_now() + kStartSeconds; bench::seconds_now() < end;) {
-    if (state_.exists() && ask(state_, {{"command", "status"}}, &answer, nullptr, &error)) return;
+    if (state_.exists() && ask(state_, {{"command", "status"}}, &answer, nullptr, &error)) {
+      for (uint32_t host = 1; host <= shape.hosts; ++host)
+        change_setting("h" + std::to_string(host), "transport", "window_bytes", kWindowBytes);
+      return;
+    }
     int status = 0;
     if (::waitpid(process_, &status, WNOHANG) == process_) {
       process_ = -1;
@@ -110,12 +117,18 @@ bool ExperimentLab::somebody_listens(const std::string& host, unsigned port) con
   return false;
 }
 
-void ExperimentLab::change_setting(const std::string& host, const std::string& key,
-                                   const std::string& value) const {
+void ExperimentLab::change_setting(const std::string& host, const std::string& section,
+                                   const std::string& key, const std::string& value) const {
+  const std::string head = "[" + section + "]";
   std::ifstream before(state_.config_file(host));
   std::string text;
-  for (std::string line; std::getline(before, line);)
-    text += (line.rfind(key + " = ", 0) == 0 ? key + " = " + value : line) + "\n";
+  bool inside = false;
+  for (std::string line; std::getline(before, line);) {
+    if (!line.empty() && line[0] == '[') inside = line == head;
+    if (inside && line.rfind(key + " = ", 0) == 0) continue;
+    text.append(line).append("\n");
+    if (line == head) text.append(key).append(" = ").append(value).append("\n");
+  }
   std::ofstream(state_.config_file(host)) << text;
 }
 

@@ -33,8 +33,9 @@ class ExperimentLab {
   // Frames counted so far in one direction, as "p1l1:p1s1".
   uint64_t frames(const std::string& direction);
   bool somebody_listens(const std::string& host, unsigned port) const;
-  // Replaces a line of a host's settings.
-  void change_setting(const std::string& host, const std::string& key, const std::string& value) const;
+  // Puts a setting into a section of a host's file.
+  void change_setting(const std::string& host, const std::string& section, const std::string& key,
+                      const std::string& value) const;
   // One that no other program of this lab was given.
   unsigned next_port() { return next_port_++; }
 

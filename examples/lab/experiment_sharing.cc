@@ -7,7 +7,7 @@
 namespace mrc::lab {
 namespace {
 
-constexpr int kMbit = 150;
+constexpr int kMbit = 100;
 
 // One plane with two spines. The first flow has both; the second is given the first spine alone.
 Result two_flows() {
@@ -15,7 +15,7 @@ Result two_flows() {
   ExperimentLab lab({.hosts = 4, .planes = 1, .leaves = 2, .spines = 2});
   const std::string rate = " rate " + std::to_string(kMbit) + "mbit";
   lab.fault("p1l1:p1s1" + rate + ", p1l1:p1s2" + rate + ", p1l2:h2" + rate + ", p1l2:h4" + rate);
-  lab.change_setting("h3", "spines", "1");
+  lab.change_setting("h3", "srv6", "spines", "1");
   result.trouble = lab.trouble();
   if (!result.trouble.empty()) return result;
   Flow first(&lab, "h1", "h2", write_flow(16));

@@ -16,11 +16,14 @@ constexpr uint32_t kDscpTrimmableAgain = 8;
 constexpr uint32_t kDscpTrimmed = 12;
 constexpr uint32_t kDscpTrimmedLastHop = 16;
 
-// How much of a rate-limited port's queue is what, as time at its rate. Round trips here are some 100 us and
-// jump to milliseconds when the machine is busy.
+// How much of a rate-limited port's queue is what, as time at its rate but not less than so many bytes:
+// senders that share the CPUs of one machine send in bursts, whatever the rate of the link.
 constexpr uint64_t kQueueCeUs = 500;
 constexpr uint64_t kQueueTrimUs = 2000;
 constexpr uint64_t kQueueDropUs = 8000;
+constexpr uint32_t kQueueCeBytes = 384 << 10;
+constexpr uint32_t kQueueTrimBytes = 1 << 20;
+constexpr uint32_t kQueueDropBytes = 2 << 20;
 constexpr uint32_t kBurstBytes = 64 << 10;
 
 uint32_t bytes_in(uint64_t bits_per_second, uint64_t microseconds, uint32_t at_least) {
@@ -76,9 +79,9 @@ bool Faults::enforce(const Direction& where, std::string* error) {
     settings.dscp_trimmable = kDscpTrimmable;
     settings.dscp_trimmable_again = kDscpTrimmableAgain;
     settings.rate_mbps = static_cast<uint32_t>(now.rate_bps / 1'000'000);
-    settings.queue_ce_bytes = bytes_in(now.rate_bps, kQueueCeUs, 16 << 10);
-    settings.queue_trim_bytes = bytes_in(now.rate_bps, kQueueTrimUs, 64 << 10);
-    settings.queue_drop_bytes = bytes_in(now.rate_bps, kQueueDropUs, 256 << 10);
+    settings.queue_ce_bytes = bytes_in(now.rate_bps, kQueueCeUs, kQueueCeBytes);
+    settings.queue_trim_bytes = bytes_in(now.rate_bps, kQueueTrimUs, kQueueTrimBytes);
+    settings.queue_drop_bytes = bytes_in(now.rate_bps, kQueueDropUs, kQueueDropBytes);
     if (!enforce_delay(where, &settings.delay_ifindex, error)) return false;
     if (const int why = impairments_->set(at.port->ifindex, at.direction, settings); why != 0) {
       *error = name + ": cannot change the BPF program's settings: " + std::strerror(why);
@@ -89,7 +92,7 @@ bool Faults::enforce(const Direction& where, std::string* error) {
   if (at.direction == LAB_INGRESS) return true;
   const int why = fabric_->netlink(at.port->node)
                       .set_rate(at.port->ifindex, now.rate_bps, kBurstBytes,
-                                bytes_in(now.rate_bps, kQueueDropUs, 256 << 10) + (256 << 10));
+                                bytes_in(now.rate_bps, kQueueDropUs, kQueueDropBytes) + kQueueDropBytes);
   if (why == 0) return true;
   *error = name + ": cannot set the rate: " + std::strerror(why);
   return false;
