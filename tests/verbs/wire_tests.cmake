@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Two hosts on real interfaces: network namespaces and veth pairs, made by the tests themselves, as root.
+add_executable(bare_wire bare_wire.cc)
+target_link_libraries(bare_wire PRIVATE mrc_dpdk_io)
+target_include_directories(bare_wire SYSTEM PRIVATE ${DPDK_INCLUDE_DIRS})
+target_compile_options(bare_wire PRIVATE "SHELL:-include rte_config.h")
+foreach(flag ${DPDK_CFLAGS_OTHER})
+  if(flag MATCHES "^-m")
+    target_compile_options(bare_wire PRIVATE ${flag})
+  endif()
+endforeach()
+
 if(NOT MRC_SANITIZE)
   foreach(case write_bw_1 write_bw_4 write_lat small_mtu ipv6 flap two_pairs local_only srv6 mtu_too_large no_interface
-      no_privilege)
+      no_privilege rate)
     mrc_verbs_test(wire_${case} 120 ${CMAKE_CURRENT_SOURCE_DIR}/wire.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${case})
   endforeach()
 endif()
