@@ -22,7 +22,7 @@ namespace {
 constexpr double kStartSeconds = 20;
 // Over links as slow as those of the experiments the usual window would wait in queues for longer than time
 // stamps reach.
-constexpr const char* kWindowBytes = "524288";
+constexpr const char* kWindowBytes = "393216";
 
 std::string own_path() {
   char self[PATH_MAX];

@@ -56,6 +56,9 @@ std::vector<PhaseResult> measure(const std::vector<Phase>& phases, const Scenari
   const std::string said = flow.finish();
   if (!said.empty()) std::fprintf(stderr, "%s\n", said.c_str());
   timeline.put_into(result);
+  if (options.prepare == limit_host_links())
+    result->tell("before, of what the links carry", timeline.mean(0, results[0].begin, results[0].end) /
+                                                        (kLinkMbit * 1e-3 * options.shape.planes));
   result->at_most("error completions and failed programs", said.empty() ? 0 : 1, 0);
   result->trouble = lab.trouble();
   return evaluate(timeline, std::move(results));

@@ -16,7 +16,7 @@ namespace mrc::lab {
 Shape usual_shape();
 // What each link from a leaf down to its host carries: little enough that the network is the bottleneck and
 // not the machine that all of it runs on.
-inline constexpr int kLinkMbit = 100;
+inline constexpr int kLinkMbit = 60;
 std::string limit_host_links(int mbit = kLinkMbit);
 
 struct Phase {

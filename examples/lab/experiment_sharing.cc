@@ -7,7 +7,7 @@
 namespace mrc::lab {
 namespace {
 
-constexpr int kMbit = 100;
+constexpr int kMbit = 60;
 
 // One plane with two spines. The first flow has both; the second is given the first spine alone.
 Result two_flows() {
