@@ -241,6 +241,9 @@ void Manager::on(const DisconnectRequest& message, const GidPair& gids, uint64_t
   if (connection == nullptr) return;
   switch (connection->state) {
     case State::kReplySent:
+      // It was ready, then; but the message that says so is late or lost.
+      tell(*connection, Event::Kind::kEstablished).private_data.assign(224, 0);
+      [[fallthrough]];
     case State::kEstablished:
     case State::kDisconnectSent:
       tell(*connection, Event::Kind::kDisconnected).private_data = all_of(message.private_data);

@@ -365,6 +365,18 @@ TEST(CmManager, DataCanComeBeforeTheReadyMessage) {
   EXPECT_EQ(net.a.manager.find(id)->state, State::kEstablished);
 }
 
+TEST(CmManager, ADisconnectThatOvertakesTheReadyMessage) {
+  Network net;
+  net.lose = 2;  // the ready message
+  const CommunicationId id = net.a.manager.connect(net.call(), net.now);
+  net.run(10 * kMillisecond);
+  EXPECT_TRUE(net.a.manager.disconnect(id, {}, net.now));
+  net.run(10 * kMillisecond);
+  ASSERT_EQ(net.b.events.size(), 3u);
+  EXPECT_EQ(net.b.events[1].kind, Kind::kEstablished);
+  EXPECT_EQ(net.b.events[2].kind, Kind::kDisconnected);
+}
+
 TEST(CmManager, AQueuePairThatAsksAgainHasLostItsConnection) {
   Network net;
   net.a.manager.connect(net.call(), net.now);
