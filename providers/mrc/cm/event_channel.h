@@ -3,6 +3,7 @@
 // while events wait.
 #pragma once
 
+#include <pthread.h>
 #include <rdma/rdma_user_cm.h>
 
 #include <cstddef>
@@ -15,13 +16,16 @@ namespace mrc::provider {
 class EventChannel {
  public:
   EventChannel() = default;
-  ~EventChannel() = default;
+  ~EventChannel();
   EventChannel(const EventChannel&) = delete;
   EventChannel& operator=(const EventChannel&) = delete;
 
   // 0 or an errno. The descriptor is librdmacm's to close.
   int open();
   int fd() const { return fd_; }
+  // Another descriptor of the same file, which stays open for those who still wait when librdmacm has closed
+  // its own: as with the kernel, they wait on.
+  int own_fd() const { return own_fd_; }
 
   struct Entry {
     uint32_t owner;  // the id that counts it: of a connection request, the listener
@@ -30,6 +34,15 @@ class EventChannel {
   void push(const Entry& entry);
   bool empty() const { return entries_.empty(); }
   Entry pop();
+
+  // Before the channel is closed: whether another thread has read from it and is on its way back. Programs
+  // close a channel below a thread that reads it, which the kernel is slow enough to survive: what has begun
+  // to wait waits on, what comes too late fails.
+  bool reader_is_away() const {
+    return has_reader_ && waiting_ == 0 && !pthread_equal(reader_, pthread_self());
+  }
+  void begin_waiting() { ++waiting_; }
+  void end_waiting() { --waiting_; }
 
   // Takes out the entries that `wanted` picks, in order.
   template <typename Wanted>
@@ -45,7 +58,11 @@ class EventChannel {
   void count_down();
 
   int fd_ = -1;
+  int own_fd_ = -1;
   std::deque<Entry> entries_;
+  bool has_reader_ = false;
+  pthread_t reader_{};  // who read last
+  unsigned waiting_ = 0;
 };
 
 }  // namespace mrc::provider

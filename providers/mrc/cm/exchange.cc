@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dpdk_io/device_config.h"
@@ -24,6 +25,8 @@ namespace {
 
 constexpr Nanoseconds kLookInterval = 200 * kMillisecond;  // do the peers live?
 constexpr Nanoseconds kSendAgain = kMillisecond;
+constexpr Nanoseconds kListenerPatience = 500 * kMillisecond;
+constexpr Nanoseconds kListenerInterval = 5 * kMillisecond;
 constexpr Nanoseconds kGoodByePatience = 200 * kMillisecond;
 
 // IBTA code of an MTU: 256 is 1, 4096 is 5.
@@ -116,6 +119,7 @@ void Exchange::stop() {
   manager_.reset();
   service_.reset();
   waiting_.clear();
+  early_.clear();
   device_->close();
   device_ = nullptr;
 }
@@ -172,8 +176,34 @@ uint32_t Exchange::slot_for(const cm::Target& target) const {
 void Exchange::send(const cm::Outgoing& out, Nanoseconds now) {
   const bool to_this_host = gids_.contains(out.gids.remote, now);
   const uint32_t slot = to_this_host ? slot_for(out.target) : 0;
-  if (to_this_host && slot == 0) return refuse_locally(out, now);
+  if (to_this_host && slot == 0) return keep_for_late_listener(out, now);
   if (!waiting_.empty() || !service_->send(out.mad, out.gids, slot)) waiting_.push_back(out);
+}
+
+// Programs agree by other means that the server listens now, and the client is sometimes quicker.
+void Exchange::keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now) {
+  const auto message = cm::decode(out.mad);
+  const bool request = std::holds_alternative<cm::Request>(message->body) ||
+                       std::holds_alternative<cm::ServiceRequest>(message->body);
+  Nanoseconds until = now + kListenerPatience;
+  // A repetition does not get more time; anything else takes the request back.
+  std::erase_if(early_, [&](const Early& early) {
+    const bool same = cm::decode(early.out.mad)->transaction == message->transaction;
+    if (same) until = early.until;
+    return same;
+  });
+  if (request) early_.push_back({out, until});
+}
+
+void Exchange::look_for_late_listeners(Nanoseconds now) {
+  for (const Early& early : std::exchange(early_, {})) {
+    if (slot_for(early.out.target) != 0)
+      send(early.out, now);
+    else if (now < early.until)
+      early_.push_back(early);
+    else
+      refuse_locally(early.out, now);
+  }
 }
 
 // There is no process that would say it, so we do: nobody listens.
@@ -212,6 +242,7 @@ void Exchange::run() {
         turn(now);
         next = manager_->next_deadline();
         if (!waiting_.empty()) next = std::min(next, now + kSendAgain);
+        if (!early_.empty()) next = std::min(next, now + kListenerInterval);
         if (stop_when_idle_ && quiet()) stop();
       }
     }
@@ -231,6 +262,7 @@ void Exchange::turn(Nanoseconds now) {
   service_->poll(
       [&](std::span<const uint8_t> mad, const cm::GidPair& gids) { manager_->receive(mad, gids, now); });
   manager_->on_time(now);
+  look_for_late_listeners(now);
   if (now >= next_look_) {
     look_for_the_dead(now);
     next_look_ = now + kLookInterval;
@@ -276,6 +308,7 @@ void Exchange::say_good_bye() {
     lock.try_lock();
   }
   if (!running()) return;
+  stop_when_idle_ = false;  // the process does that
   std::vector<cm::CommunicationId> all;
   manager_->for_each([&all](const cm::Connection& connection) { all.push_back(connection.local); });
   const Nanoseconds now = clock_now();

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "libmrc/cm/manager.h"
 #include "providers/mrc/cm/addresses.h"
@@ -52,6 +53,8 @@ class Exchange {
   void settle(Nanoseconds now);
   void send(const cm::Outgoing& out, Nanoseconds now);
   uint32_t slot_for(const cm::Target& target) const;
+  void keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now);
+  void look_for_late_listeners(Nanoseconds now);
   void refuse_locally(const cm::Outgoing& out, Nanoseconds now);
   void look_for_the_dead(Nanoseconds now);
   bool quiet() const;
@@ -64,6 +67,12 @@ class Exchange {
   std::unique_ptr<GeneralService> service_;
   std::unique_ptr<PortRegistry> ports_;
   std::deque<cm::Outgoing> waiting_;  // for room in the send queue
+  // Requests to this host for which nobody listens yet.
+  struct Early {
+    cm::Outgoing out;
+    Nanoseconds until;
+  };
+  std::vector<Early> early_;
   LocalGids gids_;
   uint64_t guid_ = 0;
   int wake_fd_ = -1;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +16,11 @@
 #include "providers/mrc/fork_guard.h"
 
 namespace mrc::provider {
+namespace {
+
+constexpr Nanoseconds kReaderPatience = 20 * kMillisecond;
+
+}  // namespace
 
 Ucma& Ucma::instance() {
   static auto* instance = new Ucma;  // threads of the application may outlive static destructors
@@ -45,11 +51,17 @@ bool Ucma::is_channel(int fd) {
 
 void Ucma::close_channel(int fd) {
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     const auto found = channels_.find(fd);
     if (found == channels_.end()) return;
     const Channel channel = found->second;
-    channels_.erase(found);
+    for (const Nanoseconds until = clock_now() + kReaderPatience;
+         channel->reader_is_away() && clock_now() < until;) {
+      lock.unlock();
+      usleep(100);
+      lock.lock();
+    }
+    channels_.erase(fd);
     for (auto next = ids_.begin(); next != ids_.end();) {
       Id& id = next->second;
       ++next;
@@ -179,12 +191,16 @@ int Ucma::get_event(const Command& command) {
         std::memcpy(pointer_at(request.response), &entry.event, std::min(command.room, sizeof entry.event));
         return 0;
       }
+      if ((fcntl(command.channel->own_fd(), F_GETFL) & O_NONBLOCK) != 0) return -EAGAIN;
+      command.channel->begin_waiting();
     }
-    const int flags = fcntl(command.channel->fd(), F_GETFL);
-    if (flags < 0) return -errno;
-    if ((flags & O_NONBLOCK) != 0) return -EAGAIN;
-    pollfd file{command.channel->fd(), POLLIN, 0};
-    if (poll(&file, 1, -1) < 0) return -errno;
+    pollfd file{command.channel->own_fd(), POLLIN, 0};
+    const int result = poll(&file, 1, -1) < 0 ? -errno : 0;
+    {
+      std::lock_guard lock(mutex_);
+      command.channel->end_waiting();
+    }
+    if (result != 0) return result;
   }
 }
 
