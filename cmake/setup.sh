@@ -9,7 +9,7 @@ mrc_build_packages=(g++ cmake ninja-build pkg-config libibverbs-dev libdpdk-dev 
   nlohmann-json3-dev liburing-dev libbpf-dev)
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
 mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps
-  ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils)
+  ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils librdmacm-dev)
 # The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user.
 case "$(uname -m)" in
   aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu) ;;

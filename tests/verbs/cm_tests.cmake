@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# rdma_cm without the kernel: our own program, built here, and Debian's.
+find_library(MRC_RDMACM rdmacm)
+if(MRC_RDMACM)
+  add_executable(cm_programs_test cm_programs_test.cc)
+  target_link_libraries(cm_programs_test PRIVATE ${MRC_RDMACM} ibverbs GTest::gtest_main)
+  mrc_verbs_test(cm_programs 300 ${program} $<TARGET_FILE:cm_programs_test>)
+endif()
+if(NOT MRC_SANITIZE)
+  set(stock_cm ${CMAKE_CURRENT_SOURCE_DIR}/stock_cm.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  foreach(case rping rping_own_address rping_ipv6 rping_ipv6_loopback ucmatose ucmatose_migrate udaddy cmtime
+      rdma_client write_bw send_lat_events write_bw_qps)
+    mrc_verbs_test(stock_cm_${case} 120 ${stock_cm} ${case})
+  endforeach()
+  foreach(case rping udaddy)
+    mrc_verbs_test(stock_cm_${case}_nobody 120 ${stock_cm} ${case} as-nobody)
+  endforeach()
+endif()

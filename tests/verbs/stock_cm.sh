@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Debian's own rdma_cm programs, unmodified, on mrc0.   stock_cm.sh SOURCE_DIR BUILD_DIR CASE [as-nobody]
+set -euo pipefail
+
+# shellcheck source=case.sh
+. "${BASH_SOURCE[0]%/*}/case.sh"
+
+# await_cm_listener SPACE PORT PID: returns when somebody listens there by rdma_cm: the run directory says so.
+await_cm_listener() {
+  local tries=0
+  until grep -qsE '^[0-9]+ [0-9a-f]+ 1 ' "$MRC_RUNDIR/cm.$1.$2"; do
+    kill -0 "$3" 2>/dev/null || return 1
+    ((tries++ < 400)) || return 1
+    sleep 0.05
+  done
+}
+
+# both SPACE PORT SERVER... -- CLIENT...: both must end with status 0 and without a word of an error.
+both() {
+  local space=$1 port=$2 server=()
+  shift 2
+  while [[ $1 != -- ]]; do
+    server+=("$1")
+    shift
+  done
+  shift
+  mrc_start "$scratch/server.log" "${as_user[@]}" "${server[@]}"
+  local server_pid=$mrc_pid
+  await_cm_listener "$space" "$port" "$server_pid" || fail "'${server[*]}' does not listen"
+  mrc_start "$scratch/client.log" "${as_user[@]}" "$@"
+  wait "$mrc_pid" || fail "'$*' ended with status $?"
+  if [[ -n ${server_stays:-} ]]; then
+    kill -TERM "$server_pid"
+    wait "$server_pid" || true
+  else
+    wait "$server_pid" || fail "'${server[*]}' ended with status $?"
+  fi
+  mrc_started=()
+  if grep -iE 'completion with error|failed|error|unable|mismatch' "$scratch"/{server,client}.log >"$scratch/words.log"; then
+    fail 'they speak of an error'
+  fi
+  cat "$scratch/client.log"
+}
+
+# rping SERVER_ADDRESS CLIENT_ADDRESS: ten checked round trips of SEND, READ and WRITE.
+ping() {
+  local port
+  port=$(mrc_free_port)
+  both 0106 "$port" rping -s -a "$1" -p "$port" -C 10 -v -V -- rping -c -a "$2" -p "$port" -C 10 -v -V
+  local rounds
+  rounds=$(grep -c 'ping data: rdma-ping-' "$scratch/client.log") || true
+  ((rounds == 10)) || fail "expected 10 round trips, found $rounds"
+}
+
+# The first address of the family that is no loopback and no link-local one; empty: there is none.
+own_address() { ip -o "$1" address show up scope global | awk '$2 != "lo" { sub("/.*", "", $4); print $4; exit }'; }
+
+# perf TOOL ARGUMENTS...: perftest with its connections made by rdma_cm.
+perf() {
+  local port
+  port=$(mrc_free_port)
+  both 0106 "$port" "$@" -R -F -p "$port" -- "$@" -R -F -p "$port" 127.0.0.1
+  local good
+  good=$(awk '$1 ~ /^[0-9]+$/ && NF >= 4 && $4 + 0 > 0' "$scratch/client.log" | wc -l)
+  ((good == 1)) || fail "expected 1 row with results, found $good"
+}
+
+# says SIDE TEXT
+says() { grep -qE -- "$2" "$scratch/$1.log" || fail "the $1 does not say: $2"; }
+
+command -v rping >/dev/null || skip 'there is no rping (rdmacm-utils)'
+port=$(mrc_free_port)
+case $name in
+  rping)
+    ping 0.0.0.0 127.0.0.1
+    ;;
+  rping_own_address)
+    address=$(own_address -4)
+    [[ -n $address ]] || skip 'this machine has no IPv4 address but loopback'
+    ping "$address" "$address"
+    ;;
+  rping_ipv6)
+    address=$(own_address -6)
+    [[ -n $address ]] || skip 'this machine has no IPv6 address but loopback'
+    ping :: "$address"
+    ;;
+  rping_ipv6_loopback)
+    grep -qs . /proc/net/if_inet6 || skip 'this machine has no IPv6'
+    ping :: ::1
+    ;;
+  ucmatose)
+    both 0106 "$port" ucmatose -p "$port" -c 10 -C 50 -S 5000 -- ucmatose -s 127.0.0.1 -p "$port" -c 10 -C 50 -S 5000
+    says client 'return status 0'
+    ;;
+  ucmatose_migrate)
+    both 0106 "$port" ucmatose -p "$port" -c 5 -m -- ucmatose -s 127.0.0.1 -p "$port" -c 5 -m
+    says client 'return status 0'
+    ;;
+  udaddy)
+    both 0111 7174 udaddy -c 4 -C 20 -S 1000 -- udaddy -s 127.0.0.1 -c 4 -C 20 -S 1000
+    says client 'return status 0'
+    ;;
+  cmtime)
+    server_stays=1 both 0106 "$port" cmtime -p "$port" -c 50 -- cmtime -s 127.0.0.1 -p "$port" -c 50
+    says client '^disconnect'
+    ;;
+  rdma_client)
+    both 0106 "$port" rdma_server -p "$port" -- rdma_client -s 127.0.0.1 -p "$port"
+    says client 'end 0'
+    ;;
+  write_bw)
+    perf ib_write_bw -s 65536 -n 1000
+    ;;
+  send_lat_events)
+    perf ib_send_lat -s 64 -n 500 -e
+    ;;
+  write_bw_qps)
+    perf ib_write_bw -s 65536 -n 500 -q 4
+    ;;
+  *)
+    fail "there is no case '$name'"
+    ;;
+esac
