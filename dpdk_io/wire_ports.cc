@@ -73,6 +73,7 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
   }
   Wire wire;
   wire.config = &port;
+  if (!port.interface.empty()) wire.interface = monitor_->find(port.interface)->index;
   wire.device = EthdevDevice::open({port, mesh_.slot(), needed, mesh_.state().pool}, error);
   if (wire.device == nullptr) return false;
   const EthdevPort::Config config{port.plane, [this](const IpAddress& address) { return is_local(address); },
@@ -109,7 +110,7 @@ void WirePorts::refresh_link(Wire& wire) {
   bool up = true;
   if (!wire.config->interface.empty()) {
     const Interface* interface = monitor_->find(wire.config->interface);
-    up = interface != nullptr && interface->up;
+    up = interface != nullptr && interface->up && interface->index == wire.interface;
   }
   if (wire.config->backend == PortBackend::kEthdev) up = up && wire.device->link_up();
   wire.port->set_wire_up(up);

@@ -31,6 +31,7 @@ class WirePorts {
  private:
   struct Wire {
     const PortConfig* config = nullptr;
+    int interface = 0;  // its number when the port was opened; one that is made anew has another
     std::unique_ptr<EthdevDevice> device;
     std::unique_ptr<EthdevPort> port;
   };

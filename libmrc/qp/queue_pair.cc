@@ -187,6 +187,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
       make_single_path(services);
       break;
     case Wire::kDatagram:
+      connection_.mtu = services.config.datagram_bytes_max;
       datagram_.reset(copied_segments(), seed_);
       return;  // every datagram has a destination of its own
   }

@@ -14,6 +14,7 @@
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/endpoint_requests.h"
 #include "libmrc/qp/peer_table.h"
+#include "libmrc/wire/frame.h"
 #include "libmrc/wire/time.h"
 
 namespace mrc {
@@ -30,7 +31,8 @@ struct TransportConfig {
   // kNone: a window per queue pair. The others: one controller per peer, as `nscc` says.
   CongestionAlgorithm congestion = CongestionAlgorithm::kNone;
   NsccConfig nscc;
-  uint64_t link_rate_bps = 0;  // of all planes together; for the receiver-aware controller
+  uint64_t link_rate_bps = 0;             // of all planes together; for the receiver-aware controller
+  uint32_t datagram_bytes_max = kMtuMax;  // what fits through the ports
   uint32_t paths_per_plane = 32;
   uint32_t backups_per_plane = 0;    // MRC 4.5: more paths per plane, which take the place of bad ones
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all

@@ -114,6 +114,7 @@ int Device::start_parts(std::string* error) {
   engine.qpn_count = ports_->qpn_count();
   engine.seed = random_seed();
   engine.transport = config.transport;
+  engine.transport.datagram_bytes_max = config.mtu;
   engine.path_source = ports_->paths();
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
   stats_ =

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "providers/mrc/ah.h"
+#include "providers/mrc/device_settings.h"
 #include "providers/mrc/limits.h"
 
 namespace mrc::provider {
@@ -70,7 +71,9 @@ uint8_t remote_rights(unsigned access) {
 bool in_range(const ibv_qp_attr& from, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && from.port_num != limits::kPort) return false;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && from.pkey_index != 0) return false;
-  if ((mask & IBV_QP_PATH_MTU) != 0 && (from.path_mtu < IBV_MTU_256 || from.path_mtu > IBV_MTU_4096))
+  // No more than query_port() promises: longer packets would not fit through the ports' interfaces.
+  if ((mask & IBV_QP_PATH_MTU) != 0 &&
+      (from.path_mtu < IBV_MTU_256 || 128u << from.path_mtu > device_settings().mtu))
     return false;
   if ((mask & IBV_QP_DEST_QPN) != 0 && from.dest_qp_num > Qpn::kMask) return false;
   if ((mask & IBV_QP_TIMEOUT) != 0 && from.timeout > 31) return false;
