@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mrcctl: breaks and heals planes of this user's same-host links under running programs, and shows their
-// state.
+// mrcctl: breaks and heals planes of this user's same-host links under running programs and shows their
+// state; finds out how programs reach the device on this machine, and sets it up.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +11,8 @@
 #include "dpdk_io/fault_page.h"
 #include "dpdk_io/run_directory.h"
 #include "examples/mrc_top_pages.h"
+#include "examples/mrcctl_doctor.h"
+#include "examples/mrcctl_install.h"
 
 namespace {
 
@@ -20,6 +22,10 @@ constexpr char kUsage[] =
     "       mrcctl plane N down                 plane N loses every frame and its link says down\n"
     "       mrcctl plane N heal                 plane N works again\n"
     "       mrcctl heal                         all planes work again\n"
+    "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
+    "they can\n"
+    "       mrcctl tree DIRECTORY               make a tree for SYSFS_PATH that shows the device\n"
+    "       mrcctl install [ROOT]               write the files of a permanent installation, below ROOT\n"
     "Planes are numbered from 0. It acts on the programs of this user that share the run directory\n"
     "(MRC_RUNDIR, else the user's own), running now or started later.\n";
 
@@ -97,6 +103,9 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stdout);
     return 0;
   }
+  if (command == "doctor" && argc == 2) return mrc::doctor();
+  if (command == "tree" && argc == 3) return mrc::make_tree(argv[2]);
+  if (command == "install" && argc <= 3) return mrc::install_files(argc == 3 ? argv[2] : "/");
   const bool valid = (command == "planes" && argc == 2) || (command == "heal" && argc == 2) ||
                      (command == "plane" && argc == 4);
   if (!valid) return usage();

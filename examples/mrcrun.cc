@@ -20,12 +20,14 @@ namespace mrc {
 namespace {
 
 constexpr const char* kUsage =
-    R"(usage: mrcrun [--] COMMAND [ARGUMENT...]
+    R"(usage: mrcrun [--view] [--] COMMAND [ARGUMENT...]
 
 Runs COMMAND and everything it starts with the RDMA device mrc0 visible to libibverbs, for example
   mrcrun ibv_devinfo -v
   mrcrun ib_write_bw -d mrc0                   and in another terminal
   mrcrun ib_write_bw -d mrc0 127.0.0.1
+  --view    shows the device in /sys/class itself and the provider in /etc/libibverbs.d, for programs that
+            look there (UCX does), instead of setting SYSFS_PATH and IBV_DRIVERS
 No privilege is needed. COMMAND is executed in the place of mrcrun: pid, signals and exit status are its own.
 If COMMAND cannot be executed the status is 127 or 126; if mrcrun cannot prepare for it, 125.
 
@@ -67,7 +69,7 @@ void prepend(const char* variable, const std::string& value) {
   setenv(variable, all.c_str(), 1);
 }
 
-bool prepare(std::string* error) {
+bool prepare(bool view, std::string* error) {
   const std::string provider = find_provider(error);
   if (provider.empty()) return false;
   const std::string device = device_name();
@@ -79,9 +81,14 @@ bool prepare(std::string* error) {
   std::string run_directory;
   std::string sysfs;
   if (!open_run_directory(&run_directory, error)) return false;
-  if (!make_sysfs_view(run_directory, device, &sysfs, error)) return false;
+  if (view && !show_in_place(run_directory, device, provider, error)) return false;
+  if (!view && !make_sysfs_view(run_directory, device, &sysfs, error)) return false;
   if (!provide_device_file(run_directory, provider::device_file_name(device), error)) return false;
   if (!hide_rdma_netlink(error)) return false;
+  if (view) {
+    unsetenv("SYSFS_PATH");
+    return true;
+  }
   setenv("SYSFS_PATH", sysfs.c_str(), 1);
   // libibverbs reads the first of the two that is set.
   prepend(getenv("RDMAV_DRIVERS") != nullptr ? "RDMAV_DRIVERS" : "IBV_DRIVERS", provider);
@@ -94,13 +101,16 @@ int run(int count, char** arguments) {
     std::fputs(kUsage, stdout);
     return 0;
   }
-  if (count > 1 && std::strcmp(arguments[1], "--") == 0) ++at;
-  if (at >= count || (at == 1 && arguments[at][0] == '-')) {
+  const bool view = count > 1 && std::strcmp(arguments[1], "--view") == 0;
+  if (view) ++at;
+  const bool ended = count > at && std::strcmp(arguments[at], "--") == 0;
+  if (ended) ++at;
+  if (at >= count || (!ended && arguments[at][0] == '-')) {
     std::fputs(kUsage, stderr);
     return 2;
   }
   std::string error;
-  if (!prepare(&error)) {
+  if (!prepare(view, &error)) {
     const bool named = error.compare(0, 5, "mrc: ") == 0;
     std::fprintf(stderr, "%s%s\n", named ? "" : "mrcrun: ", error.c_str());
     return kCannotPrepare;

@@ -3,8 +3,6 @@
 // Where it is not installed, the program gets a /dev of its own: a tmpfs with everything of the old one bound
 // into it.
 #include <fcntl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -38,30 +36,7 @@ std::vector<fs::path> names_in(const fs::path& directory) {
   return names;
 }
 
-bool write_text(const char* path, const std::string& text) {
-  const int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  return close(fd) == 0 && written;
-}
-
-// --- the namespace ---
-
-// Our own user namespace, in which we stay who we are.
-bool enter_user_namespace() {
-  const std::string user = std::to_string(geteuid());
-  const std::string group = std::to_string(getegid());
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-  write_text("/proc/self/setgroups", "deny");  // older kernels have no such file
-  return write_text("/proc/self/uid_map", user + " " + user + " 1") &&
-         write_text("/proc/self/gid_map", group + " " + group + " 1");
-}
-
 // --- the new /dev ---
-
-bool bind(const fs::path& from, const fs::path& to) {
-  return mount(from.c_str(), to.c_str(), nullptr, MS_BIND | MS_REC, nullptr) == 0;
-}
 
 // Makes `to` show what stands at `from`; `behind` is how the old one is reached from there if that fails.
 bool show(const fs::path& from, const fs::path& to, const fs::path& behind) {
@@ -74,20 +49,20 @@ bool show(const fs::path& from, const fs::path& to, const fs::path& behind) {
   }
   if (S_ISDIR(status.st_mode)) {
     if (mkdir(to.c_str(), 0755) != 0) return false;
-    if (bind(from, to)) return true;
+    if (bind_mount(from, to)) return true;
     rmdir(to.c_str());
   } else {
     const int fd = open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) return false;
     close(fd);
-    if (bind(from, to)) return true;
+    if (bind_mount(from, to)) return true;
     unlink(to.c_str());
   }
   return symlink(behind.c_str(), to.c_str()) == 0;
 }
 
 bool fill_dev(const fs::path& stage, const fs::path& file) {
-  if (mkdir((stage / kHost).c_str(), 0755) != 0 || !bind(kDev, stage / kHost)) return false;
+  if (mkdir((stage / kHost).c_str(), 0755) != 0 || !bind_mount(kDev, stage / kHost)) return false;
   for (const fs::path& name : names_in(kDev)) {
     if (name == kInfiniband) continue;
     const fs::path behind = kHost / name;
@@ -108,12 +83,8 @@ bool fill_dev(const fs::path& stage, const fs::path& file) {
 
 // In a mount namespace of our own.
 bool replace_dev(const fs::path& run_directory, const fs::path& file) {
-  // What the host mounts later shall appear here too, but nothing of ours there.
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) return false;
   const fs::path stage = run_directory / "dev";
-  if (mkdir(stage.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  if (mount("mrcrun", stage.c_str(), "tmpfs", MS_NOSUID, "mode=755,size=1m") != 0) return false;
-  return fill_dev(stage, file) && mount(stage.c_str(), kDev.c_str(), nullptr, MS_MOVE, nullptr) == 0;
+  return mount_stage(stage) && fill_dev(stage, file) && move_mount_to(stage, kDev);
 }
 
 bool link_in_dev(const fs::path& file) {
@@ -127,10 +98,10 @@ bool link_in_dev(const fs::path& file) {
 bool provide_device_file(const std::string& run_directory, const std::string& file, std::string* error) {
   const fs::path path = kDev / kInfiniband / file;
   if (is_device_file(path)) return true;
-  bool entered = unshare(CLONE_NEWNS) == 0;
+  bool entered = enter_mount_namespace(false);
   // A container's root may not mount, but its /dev is its own.
   if (!entered && geteuid() == 0 && link_in_dev(file) && is_device_file(path)) return true;
-  if (!entered) entered = enter_user_namespace();
+  if (!entered) entered = enter_mount_namespace(true);
   if (entered && replace_dev(run_directory, file) && is_device_file(path)) return true;
   const int why = errno;
   if (link_in_dev(file) && is_device_file(path)) return true;

@@ -136,7 +136,7 @@ Owned<ibv_qp> make_qp(ibv_pd* pd, ibv_qp_init_attr wanted);
 // The attributes of a connection; the defaults suit a test.
 struct Path {
   ibv_mtu mtu = IBV_MTU_1024;
-  uint8_t timeout = 14;
+  uint8_t timeout = 17;  // half a second: the other side may have to wait for a CPU
   uint8_t retry_cnt = 7;
   uint8_t rnr_retry = 7;
   uint8_t min_rnr_timer = 1;
