@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace mrc::bench {
@@ -75,6 +76,10 @@ std::string Process::read_all() {
   while (read_line(&line)) all += line + "\n";
   all += buffer_;
   return all;
+}
+
+void Process::stop_after(double seconds) {
+  deadline_ = std::min(deadline_, seconds_now() + seconds);
 }
 
 int Process::wait() {
