@@ -29,7 +29,7 @@ void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
 }
 
 void Engine::tell_capabilities(const Packet& request, Eeth* answer) {
-  if (config_.transport.strict) return;
+  if (config_.transport.default_transport() == Transport::kMrcStrict) return;
   answer->vendor_info = kSpeaksExtension;
   const QueuePair* qp = find(Qpn{request.erth.port_status_mask});
   // Only the peer itself may know.

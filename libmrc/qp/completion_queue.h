@@ -23,6 +23,7 @@ enum class CompletionStatus : uint8_t {
   kRemoteOperationError,
   kRetryExceeded,
   kRnrRetryExceeded,
+  kWindowBindError,
   kGeneralError,
 };
 

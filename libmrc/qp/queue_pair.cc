@@ -49,7 +49,7 @@ QueuePair::QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed)
       receive_queue_(config.receive_entries, extra_bytes(config.receive_segments_max, 0)),
       seed_(seed) {
   connection_.local_qpn = qpn;
-  connection_.domain = config.domain;
+  connection_.domain = {config.domain, qpn};
   if (config.type == QueuePairType::kDatagram) connection_.mtu = kMtuMax;
   if (config.general_service) datagram_.set_queue_key(kGeneralServiceKey);
 }

@@ -6,6 +6,7 @@
 #include "libmrc/qp/gather.h"
 #include "libmrc/qp/message_form.h"
 #include "libmrc/qp/rc_path.h"
+#include "libmrc/qp/request_completion.h"
 
 namespace mrc {
 
@@ -61,6 +62,8 @@ bool RcRequester::prepare(Context& cx) {
 bool RcRequester::may_start(const Context& cx, uint64_t index) const {
   if (!cx.start_requests || index == cx.send_queue.tail()) return false;
   const SendRequest& request = cx.send_queue.at(index);
+  // What is under way may still have to be sent again from memory that a local operation takes away.
+  if (is_local(request.operation)) return cx.send_queue.head() == index;
   if (awaits_answer(request.operation)) {
     // IBTA 9.7.3: no more than the peer can answer at a time.
     if (answers_awaited_ >= cx.connection.reads_max) return false;
@@ -78,9 +81,28 @@ CompletionStatus RcRequester::check(const Context& cx, const SendRequest& reques
   return check_local_memory(cx, request);
 }
 
+// Does the local operations that are next in the queue. False: one of them failed, or must wait.
+bool RcRequester::pass_local_operations(Context& cx) {
+  while (started_ != cx.send_queue.tail() && is_local(cx.send_queue.at(started_).operation)) {
+    if (!may_start(cx, started_)) return false;
+    const SendRequest& request = cx.send_queue.at(started_);
+    const CompletionStatus status = carry_out_locally(cx, request);
+    if (status != CompletionStatus::kSuccess) {
+      local_error_ = failure_ = status;
+      return false;
+    }
+    ++cx.services.counters.messages_completed;
+    if (!complete_request(cx, request, CompletionStatus::kSuccess))
+      failure_ = CompletionStatus::kGeneralError;
+    cursor_ = ++started_;
+    cx.send_queue.release(started_);
+  }
+  return !failure_;
+}
+
 // IBTA 9.7.3: every packet of a message has a PSN; a READ has as many as its response has packets.
 bool RcRequester::start_request(Context& cx) {
-  if (local_error_ || !may_start(cx, started_)) return false;
+  if (local_error_ || !pass_local_operations(cx) || !may_start(cx, started_)) return false;
   SendRequest& request = cx.send_queue.at(started_);
   const CompletionStatus status = check(cx, request);
   if (status != CompletionStatus::kSuccess) {

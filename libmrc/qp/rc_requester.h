@@ -47,6 +47,7 @@ class RcRequester {
   bool prepare(Context& cx);
   bool may_start(const Context& cx, uint64_t index) const;
   CompletionStatus check(const Context& cx, const SendRequest& request) const;
+  bool pass_local_operations(Context& cx);
   bool start_request(Context& cx);
   bool send_packet(Context& cx, uint8_t* buffer);
   bool wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const;

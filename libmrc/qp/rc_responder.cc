@@ -127,7 +127,7 @@ bool RcResponder::deliver(Context& cx, const Packet& packet, uint32_t bytes) {
 RcResponder::Taken RcResponder::take_write(Context& cx, const Packet& packet) {
   const Opcode opcode = packet.bth.opcode;
   const MemoryTable& memory = cx.services.memory;
-  const ProtectionDomain domain = cx.connection.domain;
+  const Accessor& domain = cx.connection.domain;
   if (is_message_start(opcode)) {
     write_ = packet.reth;
     offset_ = 0;

@@ -15,6 +15,10 @@ CompletionKind completion_kind(Operation operation) {
       return CompletionKind::kCompareSwap;
     case Operation::kFetchAdd:
       return CompletionKind::kFetchAdd;
+    case Operation::kBindWindow:
+      return CompletionKind::kBindWindow;
+    case Operation::kLocalInvalidate:
+      return CompletionKind::kLocalInvalidate;
     default:
       return CompletionKind::kSend;
   }
@@ -31,6 +35,14 @@ bool complete_request(Context& cx, const SendRequest& request, CompletionStatus 
   completion.status = status;
   completion.kind = completion_kind(request.operation);
   return cx.services.completions.push(cx.send_completions, completion);
+}
+
+CompletionStatus carry_out_locally(Context& cx, const SendRequest& request) {
+  MemoryTable& memory = cx.services.memory;
+  const bool done = request.operation == Operation::kBindWindow
+                        ? memory.bind(request.binding(), cx.connection.domain)
+                        : memory.invalidate(MemoryKey{request.immediate}, cx.connection.domain);
+  return done ? CompletionStatus::kSuccess : CompletionStatus::kWindowBindError;
 }
 
 bool flush_requests(Context& cx, CompletionStatus first) {

@@ -14,4 +14,7 @@ bool complete_request(Context& cx, const SendRequest& request, CompletionStatus 
 // the completion queue overran.
 bool flush_requests(Context& cx, CompletionStatus first);
 
+// Does what a request without packets asks for.
+CompletionStatus carry_out_locally(Context& cx, const SendRequest& request);
+
 }  // namespace mrc

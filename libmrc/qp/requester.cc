@@ -6,6 +6,7 @@
 
 #include "libmrc/qp/gather.h"
 #include "libmrc/qp/message_form.h"
+#include "libmrc/qp/request_completion.h"
 
 namespace mrc {
 
@@ -97,6 +98,8 @@ bool Requester::start_response(Context& cx) {
 
 // What the order of operations demands of the request at the cursor.
 bool Requester::may_start(const Context& cx, const SendRequest& request) const {
+  // What is under way may still have to be sent again from memory that a local operation takes away.
+  if (is_local(request.operation)) return cx.send_queue.head() == cursor_;
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnknown) return false;
   // MRC 2: never more than max_wimm in flight.
   if (consumes_receive(request.operation) && consuming_ >= config_->immediates_max) return false;
@@ -110,8 +113,26 @@ CompletionStatus Requester::check(const Context& cx, const SendRequest& request)
   return check_local_memory(cx, request);
 }
 
+// Does the local operations that are next in the queue. False: one of them failed, or must wait.
+bool Requester::pass_local_operations(Context& cx) {
+  while (cursor_ != cx.send_queue.tail() && is_local(cx.send_queue.at(cursor_).operation)) {
+    const SendRequest& request = cx.send_queue.at(cursor_);
+    if (!may_start(cx, request)) return false;
+    const CompletionStatus status = carry_out_locally(cx, request);
+    if (status != CompletionStatus::kSuccess) {
+      fail_locally(cx, status);
+      return false;
+    }
+    ++cx.services.counters.messages_completed;
+    complete(cx, request, CompletionStatus::kSuccess);
+    cx.send_queue.release(++cursor_);
+  }
+  return !failure_;
+}
+
 bool Requester::start_request(Context& cx) {
-  if (!cx.start_requests || local_error_ || cursor_ == cx.send_queue.tail()) return false;
+  if (!cx.start_requests || local_error_ || !pass_local_operations(cx)) return false;
+  if (cursor_ == cx.send_queue.tail()) return false;
   SendRequest& request = cx.send_queue.at(cursor_);
   if (!may_start(cx, request)) return false;
   const CompletionStatus status = check(cx, request);

@@ -82,6 +82,7 @@ class Requester {
   // Sending.
   bool prepare_next_message(Context& cx);
   bool start_response(Context& cx);
+  bool pass_local_operations(Context& cx);
   bool start_request(Context& cx);
   bool may_start(const Context& cx, const SendRequest& request) const;
   CompletionStatus check(const Context& cx, const SendRequest& request) const;

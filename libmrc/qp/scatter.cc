@@ -6,7 +6,7 @@
 
 namespace mrc {
 
-bool scatter(const MemoryTable& memory, ProtectionDomain domain, std::span<const Segment> segments,
+bool scatter(const MemoryTable& memory, const Accessor& domain, std::span<const Segment> segments,
              uint64_t offset, std::span<const uint8_t> payload) {
   for (const Segment& segment : segments) {
     if (payload.empty()) break;

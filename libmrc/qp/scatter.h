@@ -13,7 +13,7 @@ namespace mrc {
 
 // False: a segment is not registered for writing, or the list is too short. Nothing outside the list is
 // touched.
-bool scatter(const MemoryTable& memory, ProtectionDomain domain, std::span<const Segment> segments,
+bool scatter(const MemoryTable& memory, const Accessor& domain, std::span<const Segment> segments,
              uint64_t offset, std::span<const uint8_t> payload);
 
 uint64_t total_bytes(std::span<const Segment> segments);

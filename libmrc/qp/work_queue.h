@@ -22,12 +22,18 @@ enum class Operation : uint8_t {
   kRead,
   kCompareSwap,
   kFetchAdd,
+  kBindWindow,
+  kLocalInvalidate,
 };
 
 // Operations whose completion waits for an answer with data.
 constexpr bool awaits_answer(Operation operation) {
   return operation == Operation::kRead || operation == Operation::kCompareSwap ||
          operation == Operation::kFetchAdd;
+}
+// Operations that no packet is sent for.
+constexpr bool is_local(Operation operation) {
+  return operation == Operation::kBindWindow || operation == Operation::kLocalInvalidate;
 }
 // Operations that use up a receive request of the peer's.
 constexpr bool consumes_receive(Operation operation) {
@@ -73,7 +79,7 @@ struct SendRequest {
   uint64_t work_id;
   uint64_t remote_address;
   MemoryKey remote_key;
-  uint32_t immediate;  // as it shall stand in the packet
+  uint32_t immediate;  // as it shall stand in the packet; of the invalidating ones the key
   uint32_t bytes;      // sum of the segments
   Operation operation;
   uint8_t flags;
@@ -92,6 +98,19 @@ struct SendRequest {
   const Segment* segments() const { return reinterpret_cast<const Segment*>(inline_data()); }
   uint8_t* inline_data() { return reinterpret_cast<uint8_t*>(this + 1) + address_bytes; }
   const uint8_t* inline_data() const { return reinterpret_cast<const uint8_t*>(this + 1) + address_bytes; }
+
+  // kBindWindow: what the other operations use for addresses and operands.
+  void set_binding(const WindowBinding& binding) {
+    remote_key = binding.key;
+    remote_address = binding.address;
+    swap = binding.bytes;
+    compare_add = uint64_t{binding.zero_based} << 40 | uint64_t{binding.access} << 32 |
+                  static_cast<uint32_t>(binding.region);
+  }
+  WindowBinding binding() const {
+    return {remote_key, MemoryKey{static_cast<uint32_t>(compare_add)}, remote_address,
+            swap,       static_cast<uint8_t>(compare_add >> 32),       (compare_add >> 40 & 1) != 0};
+  }
 
   // Datagrams only. Comes before segments and inline data are filled in, which move behind it.
   DatagramAddress& add_datagram_address() {

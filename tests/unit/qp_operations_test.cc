@@ -231,6 +231,53 @@ TEST(Operations, AnswersThatNobodyAcknowledgesHoldUpButDoNotBreak) {
   for (const Completion& done : pair.poll(pair.a.sends)) EXPECT_EQ(done.status, CompletionStatus::kSuccess);
 }
 
+// Between two requests: the first is done when the window appears, the second already finds it gone.
+TEST(Operations, WindowsAreBoundAndInvalidatedInTheirTurn) {
+  for (const Transport transport : {Transport::kMrc, Transport::kRc}) {
+    PairOptions options;
+    options.transport = transport;
+    WirePair pair(options);
+    uint8_t there[8] = {};
+    uint8_t here[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    MemoryTable& memory = pair.a.engine->memory();
+    const Segment region = pair.segment(pair.a, there, 8, kLocalWrite | kWindowBind);
+    const MemoryKey window = memory.add_window(WirePair::kDomain, MemoryKind::kKeyedWindow);
+    const Segment mine = pair.segment(pair.a, here, 8, 0);
+    pair.post_receive(pair.b, 1, {});
+    pair.post_receive(pair.b, 2, {});
+    pair.post(pair.a, Operation::kSend, 1, {});
+    pair.ring(pair.a);
+    pair.post(pair.a, Operation::kBindWindow, 2, {})
+        ->set_binding({window, region.key, region.address, 8, kRemoteWrite, false});
+    pair.ring(pair.a);
+    pair.post(pair.a, Operation::kSend, 3, {});
+    pair.ring(pair.a);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 3; }));
+    auto done = pair.poll(pair.a.sends);
+    EXPECT_EQ(done[1].kind, CompletionKind::kBindWindow);
+    for (const Completion& each : done) EXPECT_EQ(each.status, CompletionStatus::kSuccess);
+    SendRequest* write = pair.post(pair.b, Operation::kWrite, 1, {pair.segment(pair.b, here, 8, 0)});
+    write->remote_address = region.address;
+    write->remote_key = window;
+    pair.ring(pair.b);
+    ASSERT_TRUE(pair.run([&] { return !pair.b.sends.empty(); }));
+    EXPECT_EQ(pair.poll(pair.b.sends)[0].status, CompletionStatus::kSuccess);
+    EXPECT_EQ(0, std::memcmp(here, there, 8));
+    pair.post(pair.a, Operation::kLocalInvalidate, 4, {})->immediate = static_cast<uint32_t>(window);
+    pair.ring(pair.a);
+    pair.post(pair.a, Operation::kLocalInvalidate, 5, {})->immediate = static_cast<uint32_t>(window);
+    pair.ring(pair.a);
+    pair.post(pair.a, Operation::kWrite, 6, {mine});
+    pair.ring(pair.a);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 6; }));
+    done = pair.poll(pair.a.sends);
+    EXPECT_EQ(done[0].status, CompletionStatus::kSuccess);
+    EXPECT_EQ(done[0].kind, CompletionKind::kLocalInvalidate);
+    EXPECT_EQ(done[1].status, CompletionStatus::kWindowBindError) << "it is invalid already";
+    EXPECT_EQ(done[2].status, CompletionStatus::kFlushed);
+  }
+}
+
 TEST(Operations, AtomicsHappenExactlyOnce) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     PairOptions options;

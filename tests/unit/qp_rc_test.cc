@@ -36,16 +36,20 @@ TEST(Rc, SendScattersIntoTheReceive) {
 TEST(Rc, SendWithInvalidateTakesTheKeyAway) {
   WirePair pair(rc_options());
   uint64_t word = 0;
-  const Segment window = pair.segment(pair.b, &word, 8, kRemoteWrite);
-  const_cast<MemoryRegion*>(pair.b.engine->memory().find(window.key))->invalidatable = true;
+  MemoryTable& memory = pair.b.engine->memory();
+  const Segment region = pair.segment(pair.b, &word, 8, kLocalWrite | kWindowBind);
+  const MemoryKey window = memory.add_window(WirePair::kDomain, MemoryKind::kKeyedWindow);
+  const Accessor b{WirePair::kDomain, pair.b.qp->qpn()};
+  ASSERT_TRUE(memory.bind({window, region.key, region.address, 8, kRemoteWrite, false}, b));
+  ASSERT_NE(memory.translate(window, b, region.address, 8, kRemoteWrite), nullptr);
   pair.post_receive(pair.b, 1, {});
-  pair.post(pair.a, Operation::kSendInvalidate, 1, {})->immediate = static_cast<uint32_t>(window.key);
+  pair.post(pair.a, Operation::kSendInvalidate, 1, {})->immediate = static_cast<uint32_t>(window);
   pair.ring(pair.a);
   EXPECT_EQ(status_of_one(pair), CompletionStatus::kSuccess);
   const auto received = pair.poll(pair.b.receives);
   EXPECT_TRUE(received[0].invalidated);
-  EXPECT_EQ(received[0].immediate, static_cast<uint32_t>(window.key));
-  EXPECT_EQ(pair.b.engine->memory().find(window.key), nullptr);
+  EXPECT_EQ(received[0].immediate, static_cast<uint32_t>(window));
+  EXPECT_EQ(memory.translate(window, b, region.address, 8, kRemoteWrite), nullptr);
 }
 
 TEST(Rc, WriteWithImmediate) {
