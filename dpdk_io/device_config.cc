@@ -97,6 +97,29 @@ Setting gids() {
           }};
 }
 
+constexpr const char* kTransportsWanted = "mrc, mrc-strict or rc";
+
+bool read_transport(std::string_view name, DeviceConfig* config) {
+  if (name == "mrc") {
+    config->transport.transport = Transport::kMrc;
+  } else if (name == "mrc-strict") {
+    config->transport.transport = Transport::kMrcStrict;
+  } else if (name == "rc") {
+    config->transport.transport = Transport::kRc;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Setting device_transport() {
+  return {"device", "transport", std::string(kTransportsWanted) + " in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            return value != nullptr && read_transport(value->get(), config);
+          }};
+}
+
 template <typename Owner>
 Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*member) {
   return {table, key, "true or false", [=](const toml::node& node, DeviceConfig* config) {
@@ -118,6 +141,7 @@ const std::vector<Setting>& settings() {
       whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
       power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
       gids(),
+      device_transport(),
 
       yes_or_no(kTransport, "strict", &Transport::strict),
       whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
@@ -212,7 +236,7 @@ bool take_planes_of_ports(const toml::table& root, const std::string& file, Devi
 }
 
 // MRC_PLANES changes nothing where the planes are real.
-bool apply_environment(DeviceConfig* config, std::string* error) {
+bool apply_planes(DeviceConfig* config, std::string* error) {
   if (!config->network.ports.empty()) return true;
   const char* planes = std::getenv("MRC_PLANES");
   if (planes == nullptr || *planes == '\0') return true;
@@ -225,6 +249,20 @@ bool apply_environment(DeviceConfig* config, std::string* error) {
   *error = "mrc: MRC_PLANES=" + std::string(planes) + " must be a whole number from 1 to " +
            std::to_string(kPlanesMax);
   return false;
+}
+
+bool apply_transport(DeviceConfig* config, std::string* error) {
+  const char* name = std::getenv("MRC_TRANSPORT");
+  if (name == nullptr || *name == '\0') return true;
+  // Who says so in the environment means it, whatever the file has made of it.
+  config->transport.strict = false;
+  if (read_transport(name, config)) return true;
+  *error = "mrc: MRC_TRANSPORT=" + std::string(name) + " must be " + kTransportsWanted;
+  return false;
+}
+
+bool apply_environment(DeviceConfig* config, std::string* error) {
+  return apply_planes(config, error) && apply_transport(config, error);
 }
 
 // False with an empty error: there is no such file.

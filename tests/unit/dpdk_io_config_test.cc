@@ -81,7 +81,8 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
 
 TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of("\n[device]\nplans = 4\n"),
-            "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, mtu, gids");
+            "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, mtu, gids, "
+            "transport");
   EXPECT_EQ(error_of("[device]\nplanes = 17\n"),
             "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
   EXPECT_EQ(error_of("[device]\nplanes = \"4\"\n"),
@@ -114,6 +115,7 @@ class DeviceConfigEnvironmentTest : public testing::Test {
   void TearDown() override {
     unsetenv("MRC_CONFIG");
     unsetenv("MRC_PLANES");
+    unsetenv("MRC_TRANSPORT");
     unlink(kFile);
   }
   static constexpr const char* kFile = "config_test.toml";
@@ -132,6 +134,31 @@ TEST_F(DeviceConfigEnvironmentTest, FileAndPlanesAreTaken) {
   setenv("MRC_PLANES", "8", 1);
   ASSERT_TRUE(load_device_config(&config, &error)) << error;
   EXPECT_EQ(config.planes, 8u);
+}
+
+TEST_F(DeviceConfigEnvironmentTest, TheTransportIsChosenByFileOrEnvironment) {
+  FILE* file = std::fopen(kFile, "w");
+  std::fputs("[device]\ntransport = \"rc\"\n", file);
+  std::fclose(file);
+  setenv("MRC_CONFIG", kFile, 1);
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.transport.default_transport(), Transport::kRc);
+  setenv("MRC_TRANSPORT", "mrc-strict", 1);
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.transport.default_transport(), Transport::kMrcStrict);
+  setenv("MRC_TRANSPORT", "mrc", 1);
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.transport.default_transport(), Transport::kMrc);
+  setenv("MRC_TRANSPORT", "tcp", 1);
+  EXPECT_FALSE(load_device_config(&config, &error));
+  EXPECT_EQ(error, "mrc: MRC_TRANSPORT=tcp must be mrc, mrc-strict or rc");
+  unsetenv("MRC_TRANSPORT");
+  file = std::fopen(kFile, "w");
+  std::fputs("[device]\ntransport = 4\n", file);
+  std::fclose(file);
+  EXPECT_FALSE(load_device_config(&config, &error));
+  EXPECT_NE(error.find("\"transport\" in [device] must be mrc, mrc-strict or rc"), std::string::npos)
+      << error;
 }
 
 TEST_F(DeviceConfigEnvironmentTest, MissingFileIsAnError) {
