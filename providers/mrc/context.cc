@@ -23,8 +23,13 @@ namespace {
 // Sorted by name. What is not here libibverbs answers with EOPNOTSUPP.
 constexpr abi::ContextOps make_operations() {
   abi::ContextOps ops{};
+  ops.alloc_mw = alloc_mw;
+  ops.alloc_null_mr = alloc_null_mr;
+  ops.alloc_parent_domain = alloc_parent_domain;
   ops.alloc_pd = alloc_pd;
+  ops.alloc_td = alloc_td;
   ops.async_event = async_event;
+  ops.bind_mw = bind_mw;
   ops.cq_event = cq_event;
   ops.create_ah = create_ah;
   ops.create_cq = create_cq;
@@ -33,7 +38,9 @@ constexpr abi::ContextOps make_operations() {
   ops.create_qp_ex = create_qp_ex;
   ops.create_srq = create_srq;
   ops.create_srq_ex = create_srq_ex;
+  ops.dealloc_mw = dealloc_mw;
   ops.dealloc_pd = dealloc_pd;
+  ops.dealloc_td = dealloc_td;
   ops.dereg_mr = dereg_mr;
   ops.destroy_ah = destroy_ah;
   ops.destroy_cq = destroy_cq;
@@ -47,12 +54,15 @@ constexpr abi::ContextOps make_operations() {
   ops.post_send = post_send;
   ops.post_srq_recv = post_srq_recv;
   ops.query_device_ex = query_device_ex;
+  ops.query_ece = query_ece;
   ops.query_port = query_port;
   ops.query_qp = query_qp;
   ops.query_srq = query_srq;
   ops.reg_mr = reg_mr;
   ops.req_notify_cq = req_notify_cq;
+  ops.rereg_mr = rereg_mr;
   ops.resize_cq = resize_cq;
+  ops.set_ece = set_ece;
   return ops;
 }
 constexpr abi::ContextOps kOperations = make_operations();

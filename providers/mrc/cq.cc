@@ -62,6 +62,8 @@ ibv_wc_status to_verbs(CompletionStatus status) {
       return IBV_WC_RETRY_EXC_ERR;
     case CompletionStatus::kRnrRetryExceeded:
       return IBV_WC_RNR_RETRY_EXC_ERR;
+    case CompletionStatus::kWindowBindError:
+      return IBV_WC_MW_BIND_ERR;
     case CompletionStatus::kGeneralError:
       break;
   }

@@ -48,7 +48,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.hw_ver = 1;
   device.max_qp = limits::kQueuePairs;
   device.max_qp_wr = static_cast<int>(limits::kWorkRequests);
-  device.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID;
+  device.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
+                            IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
   device.max_sge = static_cast<int>(limits::kSegments);
   device.max_sge_rd = static_cast<int>(limits::kSegments);
   device.max_qp_rd_atom = device.max_qp_init_rd_atom = limits::kReads;
@@ -60,6 +61,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.max_cq = limits::kCompletionQueues;
   device.max_cqe = limits::kCompletions;
   device.max_mr = limits::kMemoryRegions;
+  device.max_mw = limits::kMemoryRegions;  // they share a table
   device.max_pd = limits::kProtectionDomains;
   device.atomic_cap = IBV_ATOMIC_GLOB;  // they are the CPU's own
   device.max_pkeys = 1;

@@ -17,8 +17,12 @@ struct Mr {
   Context* context = nullptr;
   Pd* pd = nullptr;
   MemoryKey key{};
+  uint64_t iova = 0;
 
   static Mr* of(abi::MemoryRegion* region) { return reinterpret_cast<Mr*>(region); }
 };
+
+// What the access flags of verbs are to the engine.
+uint8_t rights_of(int access);
 
 }  // namespace mrc::provider

@@ -20,10 +20,20 @@ int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes);
 // pd.cc
 ibv_pd* alloc_pd(ibv_context* context);
 int dealloc_pd(ibv_pd* pd);
+ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* attributes);
+int dealloc_td(ibv_td* thread_domain);
+ibv_pd* alloc_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* attributes);
 
 // mr.cc
 ibv_mr* reg_mr(ibv_pd* pd, void* address, size_t bytes, uint64_t iova, int access);
+ibv_mr* alloc_null_mr(ibv_pd* pd);
+int rereg_mr(abi::MemoryRegion* region, int flags, ibv_pd* pd, void* address, size_t bytes, int access);
 int dereg_mr(abi::MemoryRegion* region);
+
+// mw.cc
+ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type);
+int dealloc_mw(ibv_mw* window);
+int bind_mw(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* wanted);
 
 // cq.cc
 ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, int vector);
@@ -52,6 +62,8 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes);
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init_attributes);
 int destroy_qp(ibv_qp* qp);
+int query_ece(ibv_qp* qp, ibv_ece* ece);
+int set_ece(ibv_qp* qp, ibv_ece* ece);
 
 // qp_ex.cc
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);

@@ -13,9 +13,20 @@ namespace mrc::provider {
 struct Pd {
   ibv_pd verbs{};  // first: libibverbs knows only this
   ProtectionDomain domain{};
-  std::atomic<unsigned> users{0};  // memory regions and queue pairs
+  std::atomic<unsigned> users{0};  // everything that was made in it
+  Pd* parent = nullptr;            // of a parent domain: the one it stands for
+  ibv_td* thread_domain = nullptr;
 
   static Pd* of(ibv_pd* pd) { return reinterpret_cast<Pd*>(pd); }
+};
+
+// A thread domain promises that its objects are used by one thread at a time. The locks that this would save
+// are never contended then, so nothing is done about it.
+struct Td {
+  ibv_td verbs{};  // first: libibverbs knows only this
+  std::atomic<unsigned> users{0};
+
+  static Td* of(ibv_td* domain) { return reinterpret_cast<Td*>(domain); }
 };
 
 }  // namespace mrc::provider

@@ -208,4 +208,15 @@ int destroy_qp(ibv_qp* verbs) {
   return 0;
 }
 
+// Enhanced connection establishment is for what NICs of one vendor agree on among themselves; there is
+// nothing.
+int query_ece(ibv_qp*, ibv_ece* ece) {
+  *ece = {};
+  return 0;
+}
+
+int set_ece(ibv_qp*, ibv_ece* ece) {
+  return ece->vendor_id == 0 && ece->options == 0 && ece->comp_mask == 0 ? 0 : EOPNOTSUPP;
+}
+
 }  // namespace mrc::provider

@@ -83,6 +83,13 @@ void begin_send(ibv_qp_ex* verbs, ibv_wr_opcode opcode, uint32_t immediate = 0) 
   if (SendRequest* request = begin(verbs, opcode); request != nullptr) request->immediate = immediate;
 }
 
+void begin_bind(ibv_qp_ex* verbs, ibv_mw* window, uint32_t key, const ibv_mw_bind_info* wanted) {
+  SendRequest* request = begin(verbs, IBV_WR_BIND_MW);
+  if (request == nullptr) return;
+  if (const int error = set_window(window, key, *wanted, request); error != 0)
+    Qp::of(verbs)->build_error = error;
+}
+
 void set_datagram_address(ibv_qp_ex* verbs, ibv_ah* handle, uint32_t remote_qpn, uint32_t remote_key) {
   Qp* qp = Qp::of(verbs);
   if (qp->building == nullptr) return;
@@ -133,6 +140,8 @@ void offer_calls(Qp* qp) {
   calls.wr_atomic_fetch_add = [](ibv_qp_ex* verbs, uint32_t key, uint64_t address, uint64_t add) {
     begin_atomic(verbs, IBV_WR_ATOMIC_FETCH_AND_ADD, key, address, add, 0);
   };
+  calls.wr_local_inv = [](ibv_qp_ex* verbs, uint32_t key) { begin_send(verbs, IBV_WR_LOCAL_INV, key); };
+  calls.wr_bind_mw = begin_bind;
   calls.wr_set_ud_addr = set_datagram_address;
   calls.wr_set_sge = [](ibv_qp_ex* verbs, uint32_t key, uint64_t address, uint32_t bytes) {
     const ibv_sge piece{address, bytes, key};
@@ -149,7 +158,8 @@ void offer_calls(Qp* qp) {
 uint64_t operations_of(ibv_qp_type type) {
   uint64_t known = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   if (type == IBV_QPT_RC || type == IBV_QPT_UC)
-    known |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV;
+    known |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV |
+             IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
   if (type == IBV_QPT_RC)
     known |=
         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;

@@ -8,6 +8,7 @@
 #include "providers/mrc/ah.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/limits.h"
+#include "providers/mrc/mw.h"
 
 namespace mrc::provider {
 namespace {
@@ -37,6 +38,12 @@ std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
       break;
     case IBV_WR_RDMA_WRITE_WITH_IMM:
       if (connected) return Operation::kWriteImm;
+      break;
+    case IBV_WR_BIND_MW:
+      if (connected) return Operation::kBindWindow;
+      break;
+    case IBV_WR_LOCAL_INV:
+      if (connected) return Operation::kLocalInvalidate;
       break;
     case IBV_WR_RDMA_READ:
       if (reliable) return Operation::kRead;
@@ -72,6 +79,14 @@ void set_destination(const ibv_ah* handle, uint32_t remote_qpn, uint32_t remote_
   to->datagram_address() = {address->source, address->destination, Qpn{remote_qpn}, remote_key};
 }
 
+int set_window(const ibv_mw* window, uint32_t key, const ibv_mw_bind_info& wanted, SendRequest* to) {
+  if (window == nullptr) return EINVAL;
+  WindowBinding binding;
+  const int error = to_binding(*window, key, wanted, &binding);
+  to->set_binding(binding);
+  return error;
+}
+
 uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -103,8 +118,11 @@ int add_inline(const Qp& qp, const void* from, size_t bytes, SendRequest* to) {
 
 namespace {
 
-void set_arguments(const ibv_send_wr& from, SendRequest* to) {
+int set_arguments(const ibv_send_wr& from, SendRequest* to) {
   switch (to->operation) {
+    case Operation::kBindWindow:
+      return set_window(from.bind_mw.mw, from.bind_mw.rkey, from.bind_mw.bind_info, to);
+    case Operation::kLocalInvalidate:
     case Operation::kWrite:
     case Operation::kWriteImm:
     case Operation::kRead:
@@ -127,6 +145,7 @@ void set_arguments(const ibv_send_wr& from, SendRequest* to) {
       to->swap = from.wr.atomic.swap;
       break;
   }
+  return 0;
 }
 
 }  // namespace
@@ -136,7 +155,8 @@ int write_request(const Qp& qp, const ibv_send_wr& from, SendRequest* to) {
   const auto operation = operation_of(type, from.opcode);
   if (!operation || from.num_sge < 0) return EINVAL;
   begin_request(qp, *operation, from.wr_id, from.send_flags, to);
-  set_arguments(from, to);
+  if (const int error = set_arguments(from, to); error != 0) return error;
+  if (is_local(*operation)) return 0;
   if (type == IBV_QPT_UD) {
     if (from.wr.ud.ah == nullptr || from.wr.ud.remote_qpn > Qpn::kMask) return EINVAL;
     set_destination(from.wr.ud.ah, from.wr.ud.remote_qpn, from.wr.ud.remote_qkey, to);

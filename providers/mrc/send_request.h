@@ -19,6 +19,9 @@ std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode);
 void begin_request(const Qp& qp, Operation operation, uint64_t work_id, unsigned send_flags, SendRequest* to);
 void set_destination(const ibv_ah* handle, uint32_t remote_qpn, uint32_t remote_key, SendRequest* to);
 
+// The window of a bind; 0 or an errno.
+int set_window(const ibv_mw* window, uint32_t key, const ibv_mw_bind_info& wanted, SendRequest* to);
+
 // The data; 0 or an errno.
 int set_segments(const Qp& qp, const ibv_sge* from, size_t count, SendRequest* to);
 // Adds one piece to the inline data.

@@ -119,9 +119,6 @@ TEST_F(ObjectsTest, WhatIsNotOfferedIsRefused) {
   srq.srq_type = IBV_SRQT_XRC;
   EXPECT_EQ(ibv_create_srq_ex(context, &srq), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  EXPECT_EQ(ibv_alloc_mw(domain, IBV_MW_TYPE_1), nullptr);
-  ibv_td_init_attr thread_domain{};
-  EXPECT_EQ(ibv_alloc_td(context, &thread_domain), nullptr);
   ibv_values_ex values{};
   values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
   EXPECT_NE(ibv_query_rt_values_ex(context, &values), 0);

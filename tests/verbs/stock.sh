@@ -163,6 +163,12 @@ case $name in
   ud_pingpong_events) pingpong ibv_ud_pingpong -s 2048 -e ;;
   srq_pingpong) pingpong ibv_srq_pingpong ;;
   srq_pingpong_events) pingpong ibv_srq_pingpong -e ;;
+  plain_write_bw) MRC_TRANSPORT=rc bandwidth ib_write_bw -s 65536 -n 1000 -q 4 ;;
+  plain_read_bw) MRC_TRANSPORT=rc bandwidth ib_read_bw -s 65536 -n 1000 ;;
+  plain_atomic_lat) MRC_TRANSPORT=rc latency ib_atomic_lat -n 1000 ;;
+  plain_rc_pingpong) MRC_TRANSPORT=rc pingpong ibv_rc_pingpong ;;
+  plain_srq_pingpong) MRC_TRANSPORT=rc pingpong ibv_srq_pingpong -e ;;
+  strict_write_bw) MRC_TRANSPORT=mrc-strict bandwidth ib_write_bw -s 65536 -n 1000 -q 4 ;;
   asyncwatch)
     mrc_start "$scratch/server.log" stdbuf -oL "${as_user[@]}" ibv_asyncwatch -d mrc0
     for ((i = 0; i < 100; ++i)); do
