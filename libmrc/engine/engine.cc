@@ -156,8 +156,14 @@ void Engine::unlink(QueuePair& qp) {
 
 // One at a time, in turn: whoever sends a packet into a window that closes again goes to the end of the line.
 void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
-  if (peer.waiting.empty() || !peer.controller.may_send(now)) return;
+  if (peer.waiting.empty()) return;
   QueuePair* next = peer.waiting.front();
+  if (!peer.controller.may_send(now)) {
+    // Sending may be paced: then time alone opens the window.
+    const Nanoseconds pace = peer.controller.next_send_at();
+    if (pace > now && pace != kNever) timers_.set(slot_of(*next), std::min(pace, next->next_deadline()));
+    return;
+  }
   peer.waiting.pop_front();
   next->waiting_ = false;
   next->its_turn_ = true;
@@ -165,9 +171,9 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
 }
 
 void Engine::after_work(QueuePair& qp, Nanoseconds now) {
-  if (Peer* peer = qp.peer(); peer != nullptr) wake_waiting(*peer, now);
   const Nanoseconds deadline = qp.next_deadline();
   if (deadline != kNever) timers_.set(slot_of(qp), deadline);
+  if (Peer* peer = qp.peer(); peer != nullptr) wake_waiting(*peer, now);
   if (const bool connected = qp.connected(); connected != qp.counted_) {
     qp.counted_ = connected;
     connected ? ++connected_ : --connected_;

@@ -42,6 +42,17 @@ class EventSink {
   virtual void completion_queue_overrun(CompletionQueue& queue) = 0;
   virtual void queue_pair_event(QueuePair& qp, QueuePairEvent event) = 0;
   virtual void shared_receive_limit(SharedReceiveQueue&) {}
+  // The answer to an EV probe, with the round trip it took.
+  virtual void ev_probe_answered(uint64_t /*cookie*/, Nanoseconds /*rtt*/) {}
+};
+
+// MRC 12.C4, 1.6: does this path lead to that host, and how long does it take there and back?
+struct EvProbe {
+  IpAddress source;
+  IpAddress destination;
+  EvEntry path;
+  uint64_t cookie = 0;                 // comes back with the answer
+  Qpn destination_qpn = kEndpointQpn;  // where ports lead to another process for each, one of its queue pairs
 };
 
 class Engine {
@@ -69,6 +80,10 @@ class Engine {
   void ring_doorbell(QueuePair& qp);
   bool doorbell_pending() const { return doorbells_.load(std::memory_order_relaxed) != nullptr; }
 
+  // Sends one EV probe; no queue pair is needed. False: the port is down or has no buffer, or the next hop is
+  // not known. The answer comes by EventSink::ev_probe_answered; one that was lost never does.
+  bool send_ev_probe(const EvProbe& probe, Nanoseconds now);
+
   // One burst of receive, timers and transmit. Returns how many frames it received or sent: 0 = idle.
   size_t progress(Nanoseconds now);
   // When progress() must be called at the latest although nothing arrives.
@@ -82,11 +97,16 @@ class Engine {
   size_t receive(Nanoseconds now);
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
+  void take_endpoint_answer(const Packet& packet, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane);
   void tell_capabilities(const Packet& request, Eeth* answer);
   bool answers(const Packet& request) const;
   std::optional<EvEntry> path_back(const Packet& request, Plane plane) const;
   bool take_port_update(const Packet& request, Nanoseconds now);
+  void take_way(const EvEntry& way, Plane plane, NetworkHeader* network) const;
+  template <typename Header>
+  bool send_endpoint(const NetworkHeader& network, Plane plane, Entropy entropy, const Bth& bth,
+                     const Header& header);
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);
   void take_doorbells();

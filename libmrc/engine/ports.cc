@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// MRC 4.6: the links of the local ports, and telling the peers of them.
+// MRC 12.C5, 4.6: the links of the local ports, and telling the peers of them.
 #include "libmrc/engine/engine.h"
 
 namespace mrc {

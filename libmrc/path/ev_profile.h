@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// EV format profiles and EV profiles as a controller sets them (MRC 4.7, OCP mrc_ctl): how an EV is laid out,
-// which EVs a queue pair may use, and the list of paths that follows from it.
+// EV format profiles and EV profiles as a controller sets them (MRC 12.C1, 4.7, OCP mrc_ctl): how an EV is
+// laid out, which EVs a queue pair may use, and the list of paths that follows from it.
 #pragma once
 
 #include <array>

@@ -64,6 +64,8 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
       path.plane = entries[i].plane;
       path.has_outer = entries[i].has_outer;
       path.outer_destination = entries[i].outer_destination;
+      path.has_segment = entries[i].has_segment;
+      path.segment = entries[i].segment;
       path.profile_index = static_cast<uint16_t>(i);
       if (entries[i].denied) path.state = PathState::kDenied;
       paths_.push_back(path);
@@ -137,6 +139,7 @@ PathId PathSet::select(PlaneMask usable) {
       if (!forgiven) {
         candidate.state = PathState::kGood;
         forgiven = true;
+        tally(&PathCounters::forgiven);
       }
     }
   }
@@ -177,7 +180,9 @@ PathId PathSet::find(Entropy entropy, Plane plane) const {
 void PathSet::skip_once(PathId id) {
   if (marks_are_common()) return;  // MRC 5.4: the last hop marks everything; no path is better
   // MRC 4.3 [P]: a mark on a path that already skips does not add another turn.
-  if (path(id).state == PathState::kGood) path(id).state = PathState::kSkip;
+  if (path(id).state != PathState::kGood) return;
+  path(id).state = PathState::kSkip;
+  tally(&PathCounters::skipped);
 }
 
 void PathSet::marked(PathId id, bool ce) {
@@ -279,17 +284,18 @@ bool PathSet::take_out(Path& bad, Nanoseconds now, bool silent) {
     assume_bad(bad, now);
     return true;
   }
-  // MRC 4.5: a backup of the same plane takes over; not if the plane is dead, for it would be wasted.
+  // MRC 12.R7, 4.5: a backup of the same plane takes over; not if the plane is dead, for it would be wasted.
   Path* substitute = plane_is_silent(planes_[bad.plane]) ? nullptr : backup(bad.plane);
   if (substitute == nullptr && active_ <= floor()) {
     // MRC 4.2: never below the floor. Another one comes back for it, or it stays and gets little to do.
     substitute = swap_candidate(bad, silent);
     if (substitute == nullptr) {
       bad.reluctant = silent;
+      tally(&PathCounters::kept_floor);
       return false;
     }
     const bool known_to_work = substitute->probe_successes > 0;
-    bring_back(*substitute, now, true);
+    bring_back(*substitute, now, true, &PathCounters::restored_floor);
     substitute->reluctant = !known_to_work;
     if (substitute->slot != Path::kNoSlot) substitute = nullptr;  // it had a place of its own
   }
@@ -301,6 +307,7 @@ bool PathSet::take_out(Path& bad, Nanoseconds now, bool silent) {
 void PathSet::assume_bad(Path& bad, Nanoseconds now) {
   if (bad.in_use()) count_in_use(bad, -1);
   bad.state = PathState::kAssumedBad;
+  tally(&PathCounters::assumed_bad);
   bad.reluctant = false;
   bad.suspicion = 0;
   bad.demoted_at = now;
@@ -376,7 +383,8 @@ void PathSet::take_slot(Path& good) {
   }
 }
 
-void PathSet::bring_back(Path& good, Nanoseconds now, bool damp) {
+void PathSet::bring_back(Path& good, Nanoseconds now, bool damp, uint64_t PathCounters::*why) {
+  tally(why);
   good.state = PathState::kGood;
   good.probe_at = kNever;
   good.suspicion = 0;
@@ -412,7 +420,7 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce) {
     refresh_next_probe();
     return false;
   }
-  bring_back(probed, now, true);
+  bring_back(probed, now, true, &PathCounters::restored_probe);
   if (ce) probed.state = PathState::kSkip;  // MRC 4.2
   works(probed, id);
   // What broke this path may have broken its neighbours in the plane, and may be healed for them too: ask
@@ -499,7 +507,7 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
     for (Path& path : paths_of(plane)) {
       path.good_since = now;
       path.unexplained = false;
-      if (path.state == PathState::kAssumedBad) bring_back(path, now, false);
+      if (path.state == PathState::kAssumedBad) bring_back(path, now, false, &PathCounters::restored_port);
     }
   }
   keep_floor();
@@ -519,7 +527,7 @@ void PathSet::keep_floor() {
     }
     if (best == nullptr) return;
     const bool known_to_work = best->probe_successes > 0;
-    bring_back(*best, best->good_since, true);
+    bring_back(*best, best->good_since, true, &PathCounters::restored_floor);
     best->reluctant = !known_to_work;
   }
 }
@@ -531,6 +539,8 @@ size_t PathSet::deny(Entropy entropy) {
   for (Path& path : paths_) {
     if (path.entropy != entropy || path.state == PathState::kDenied) continue;
     if (path.in_use()) count_in_use(path, -1);
+    tally(&PathCounters::denied);
+    if (path.state == PathState::kAssumedBad) tally(&PathCounters::denied_bad);
     path.state = PathState::kDenied;
     if (planes_[path.plane].working == id_of(path)) planes_[path.plane].working = kNoPath;
     ++changed;
@@ -547,7 +557,7 @@ size_t PathSet::allow(Entropy entropy, Nanoseconds now) {
   size_t changed = 0;
   for (Path& path : paths_) {
     if (path.entropy != entropy || path.state != PathState::kDenied) continue;
-    bring_back(path, now, false);
+    bring_back(path, now, false, &PathCounters::allowed);
     ++changed;
   }
   return changed;

@@ -20,12 +20,13 @@
 #include <vector>
 
 #include "libmrc/path/ev_entry.h"
+#include "libmrc/path/path_counters.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
 
 namespace mrc {
 
-// MRC 4.2. DENIED is the controller's; the others follow from what the network does.
+// MRC 12.R6, 4.2: DENIED is the controller's; the others follow from what the network does.
 enum class PathState : uint8_t { kGood, kSkip, kAssumedBad, kDenied };
 
 enum class PathId : uint16_t {};
@@ -45,8 +46,9 @@ struct PathSetConfig {
   uint32_t min_active = 1;         // MRC 4.2, ev_min_active
   Nanoseconds probe_interval = kMillisecond;
   Nanoseconds probe_interval_max = kSecond;
-  uint8_t event_mask = 0;    // kPathEvent*
-  uint32_t events_max = 64;  // room of the event queue
+  uint8_t event_mask = 0;            // kPathEvent*
+  uint32_t events_max = 64;          // room of the event queue
+  PathCounters* counters = nullptr;  // may be shared; null = not counted
 };
 
 struct PathEvent {
@@ -69,12 +71,14 @@ struct Path {
   bool reluctant : 1 = false;    // in use only because of ev_min_active: few turns
   bool unexplained : 1 = false;  // lost something, nothing later arrived: gray or dead?
   bool has_outer : 1 = false;    // SRv6: outer_destination replaces the connection's
+  bool has_segment : 1 = false;  // SRv6: with a routing header of one segment
   uint64_t lost_order = 0;       // newest transmission that was lost
   Nanoseconds good_since = 0;    // losses of what was sent before it are old news
   Nanoseconds demoted_at = 0;
   Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
   Nanoseconds probe_backoff = 0;
   IpAddress outer_destination;
+  IpAddress segment;
   uint16_t profile_index = 0;  // of the entry it was made from
 
   bool in_use() const { return slot != kNoSlot && (state == PathState::kGood || state == PathState::kSkip); }
@@ -106,8 +110,8 @@ class PathSet {
   // MRC 4.2: losses never leave fewer paths in use; ev_min_active, in proportion to the ports that are up.
   size_t floor() const;
 
-  // MRC 4.3: the next path of the rotation that is good and whose plane is in `usable`. A path in SKIP misses
-  // one turn; at most one is forgiven per packet. kNoPath: no plane of `usable` has a path in use.
+  // MRC 12.R5, 4.3: the next path of the rotation that is good and whose plane is in `usable`. A path in SKIP
+  // misses one turn; at most one is forgiven per packet. kNoPath: no plane of `usable` has a path in use.
   PathId select(PlaneMask usable);
   // MRC 4.5, reverse set: a path of this plane for control packets, which follow the plane they answer on.
   // One that was seen to work not long ago, else any good one, else any.
@@ -161,12 +165,12 @@ class PathSet {
   // Planes up at both ends.
   PlaneMask port_planes() const { return local_ports_ & remote_ports_; }
 
-  // MRC 4.2, 4.7: the controller's word, for every copy of this EV, also below the floor. How many paths
-  // changed.
+  // MRC 12.C2, 4.2, 4.7: the controller's word, for every copy of this EV, also below the floor. How many
+  // paths changed.
   size_t deny(Entropy entropy);
   size_t allow(Entropy entropy, Nanoseconds now);
 
-  // MRC 4.7: what happened to paths, oldest first; false = nothing. When the queue is full, events are
+  // MRC 12.C3, 4.7: what happened to paths, oldest first; false = nothing. When the queue is full, events are
   // dropped and counted.
   bool take_event(PathEvent* event);
   uint32_t events_dropped() const { return events_dropped_; }
@@ -224,7 +228,7 @@ class PathSet {
   void assume_bad(Path& bad, Nanoseconds now);
   Path* backup(Plane plane);
   Path* swap_candidate(const Path& bad, bool silent);
-  void bring_back(Path& good, Nanoseconds now, bool damp);
+  void bring_back(Path& good, Nanoseconds now, bool damp, uint64_t PathCounters::*why);
   void take_slot(Path& good);
   void give_slot(Path& from, Path& to);
   void count_in_use(const Path& path, int change);
@@ -236,6 +240,10 @@ class PathSet {
   void schedule_probe(Path& bad, Nanoseconds at);
   void refresh_next_probe();
   uint64_t random();
+
+  void tally(uint64_t PathCounters::*what) {
+    if (config_.counters != nullptr) ++(config_.counters->*what);
+  }
 
   PathSetConfig config_;
   std::vector<Path> paths_;      // plane by plane

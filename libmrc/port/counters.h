@@ -7,15 +7,33 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "libmrc/path/path_counters.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
+
+// MRC 1.5: NACKs are counted by reason; the last is "none that is known".
+inline constexpr std::array<NackReason, 7> kNackReasons = {
+    NackReason::kTrimmed,        NackReason::kTrimmedLastHop, NackReason::kNoBitmap,
+    NackReason::kNoPacketBuffer, NackReason::kNoResource,     NackReason::kPsnOutOfWindow,
+    NackReason::kUnexpectedEvent};
+using NackCounts = std::array<uint64_t, kNackReasons.size() + 1>;
+constexpr size_t nack_index(NackReason reason) {
+  for (size_t i = 0; i < kNackReasons.size(); ++i)
+    if (kNackReasons[i] == reason) return i;
+  return kNackReasons.size();
+}
 
 struct Counters {
   // Frames and payload that crossed the ports.
   uint64_t frames_sent = 0;
   uint64_t frames_received = 0;
   uint64_t data_packets_sent = 0;     // first transmissions
+  uint64_t retransmissions_sent = 0;  // frames of MRC that carry data once more
+  uint64_t requests_received = 0;     // frames of MRC with new data (or a new READ, atomic, answer)
+  uint64_t requests_refused = 0;      // new ones that were not taken: no receive request was posted
+  uint64_t requests_in_vain = 0;      // behind the request that ended the connection, or after its end
+  uint64_t datagrams_received = 0;    // delivered
   uint64_t payload_bytes_sent = 0;    // of first transmissions
   uint64_t payload_bytes_placed = 0;  // new data written to memory
   uint64_t messages_completed = 0;    // at the requester
@@ -27,10 +45,17 @@ struct Counters {
   uint64_t naks_sent = 0;
   uint64_t naks_received = 0;
   uint64_t nacks_sent = 0;
+  NackCounts nacks_sent_by{};  // of these, by nack_index()
   uint64_t nacks_received = 0;
+  NackCounts nacks_received_by{};
   uint64_t nacks_stale = 0;  // of these, about an earlier copy than the one under way
   uint64_t trimmed_received = 0;
+  uint64_t endpoint_requests_received = 0;
   uint64_t endpoint_answers_sent = 0;
+  uint64_t endpoint_answers_received = 0;  // to requests of ours
+  uint64_t capability_requests_sent = 0;
+  uint64_t ev_probes_sent = 0;  // MRC 1.6, endpoint operation EV_PROBE
+  uint64_t ev_probes_answered = 0;
   uint64_t port_updates_sent = 0;
   uint64_t port_updates_received = 0;
   uint64_t port_updates_refused = 0;  // not from a connected peer
@@ -52,9 +77,10 @@ struct Counters {
   // Operations carried out for the peer.
   uint64_t reads_served = 0;
   uint64_t atomics_served = 0;
-  // Paths.
+  // Paths: these two as the requester sees them, and all changes of state by cause.
   uint64_t paths_demoted = 0;
   uint64_t paths_restored = 0;
+  PathCounters paths;
   // Received requests that were not new data.
   uint64_t duplicates = 0;
   uint64_t out_of_window = 0;

@@ -15,6 +15,9 @@ namespace mrc {
 // Whether the peer speaks the extension (SEND, READ, atomics) beside MRC 1.0.
 enum class PeerExtension : uint8_t { kUnknown, kSupported, kRefused };
 
+// MRC 1.4: a SACK tells the MPR in units of so many PSNs.
+inline constexpr uint32_t kMprUnit = 128;
+
 struct Connection {
   Qpn local_qpn;
   Qpn remote_qpn;
@@ -25,13 +28,15 @@ struct Connection {
   Accessor domain{ProtectionDomain{}};  // this queue pair, to the memory
   bool strict = false;                  // MRC 1.0 only
   PeerExtension extension = PeerExtension::kUnknown;
-  uint8_t reads_max = 16;    // READs and atomics of ours that may wait for an answer (max_rd_atomic)
-  uint8_t answers_max = 16;  // the same of the peer's (max_dest_rd_atomic)
-  uint8_t rnr_timer = 12;    // IBTA code of the delay we ask for when no receive request is there
-  uint8_t rnr_retry = 7;     // 7 = for ever
+  uint8_t reads_max = 16;     // READs and atomics of ours that may wait for an answer (max_rd_atomic)
+  uint8_t answers_max = 16;   // the same of the peer's (max_dest_rd_atomic)
+  uint8_t rnr_timer = 12;     // IBTA code of the delay we ask for when no receive request is there
+  uint8_t rnr_retry = 7;      // 7 = for ever
+  uint32_t mpr = UINT32_MAX;  // what we let the peer have; with dynamic MPR it is told
 
-  PlaneMask resolved = 0;  // planes whose next hop is known
-  bool srv6 = false;       // every path has an outer destination of its own
+  PlaneMask resolved = 0;        // planes whose next hop is known
+  bool srv6 = false;             // every path has an outer destination of its own
+  bool segment_routing = false;  // and a routing header with a segment of its own
   std::array<NetworkHeader, kPlanesMax> network{};
   // Ready bytes of the above for each class of traffic; valid where resolved.
   std::array<FrameTemplate, kPlanesMax> data{};

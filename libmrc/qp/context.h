@@ -5,6 +5,7 @@
 
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
+#include "libmrc/qp/event_trace.h"
 #include "libmrc/qp/read_table.h"
 #include "libmrc/qp/response_queue.h"
 #include "libmrc/qp/services.h"
@@ -29,7 +30,12 @@ struct Context {
   bool signal_all;
   bool start_requests;  // false while the send queue is being drained
   Services& services;
+  EventTrace& trace;
   Nanoseconds now;
+
+  void note(TraceEvent event, Psn psn, PathId path = kNoPath, uint32_t value = 0) {
+    trace.note(now, event, psn, path, value);
+  }
 };
 
 // A writer for a frame on this path, with the bytes of `prefix` in front.
@@ -37,6 +43,7 @@ inline FrameWriter begin_frame(const Path& path, const std::array<FrameTemplate,
                                uint8_t* buffer, size_t transport_bytes) {
   FrameWriter frame(buffer, prefix[path.plane], path.entropy, transport_bytes);
   if (path.has_outer) frame.set_outer_destination(path.outer_destination);
+  if (path.has_segment) frame.set_segment(path.segment);
   return frame;
 }
 

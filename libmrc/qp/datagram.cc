@@ -112,6 +112,8 @@ bool Datagram::write(Context& cx, const SendRequest& request, const Destination&
   network.srv6 = path.has_outer;
   network.outer_source = outer_source(cx.services, path.plane, address.source);
   network.outer_destination = path.outer_destination;
+  network.segment_routing = path.has_outer && path.has_segment;
+  network.segment = path.segment;
   Bth bth;
   bth.opcode = immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
   bth.migrated = true;
@@ -235,6 +237,7 @@ void Datagram::receive(Context& cx, const Packet& packet) {
     return;
   }
   counters.payload_bytes_placed += packet.payload.size();
+  ++counters.datagrams_received;
   slot.end(packet, static_cast<uint32_t>(bytes));
   if (!slots_.deliver(cx, &packet)) failure_ = CompletionStatus::kGeneralError;
 }

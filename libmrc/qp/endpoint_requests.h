@@ -1,38 +1,50 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // MRC 1.6: endpoint requests under way, by the 16-bit id that rides in the PSN field, so that the answer
-// (which comes to QPN 2) finds the queue pair that asked.
+// (which comes to QPN 2) finds who asked: a queue pair, or somebody who probes an EV.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
 
 #include "libmrc/wire/identifiers.h"
+#include "libmrc/wire/time.h"
 
 namespace mrc {
 
 class EndpointRequests {
  public:
+  struct Asker {
+    Qpn qpn;  // a queue pair of ours; not if it is a probe
+    bool is_probe = false;
+    uint64_t cookie = 0;      // of the probe: the asker's
+    IpAddress destination;    // of the probe
+    Nanoseconds sent_at = 0;  // of the probe
+  };
   // Processes that share a port hear each other's answers: the first id should differ between them.
   explicit EndpointRequests(uint16_t first = 1) : next_(first) {}
 
-  uint16_t add(Qpn asker) {
+  uint16_t add(Qpn qpn) {
+    Asker asker;
+    asker.qpn = qpn;
+    return add(asker);
+  }
+  uint16_t add(const Asker& asker) {
     const uint16_t id = next_++;
-    slots_[id % slots_.size()] = {id, asker, true};
+    slots_[id % slots_.size()] = {id, true, asker};
     return id;
   }
-  std::optional<Qpn> asker_of(uint16_t id) const {
+  // Null: nobody asked that, or it is forgotten.
+  const Asker* asker_of(uint16_t id) const {
     const Slot& slot = slots_[id % slots_.size()];
-    if (!slot.used || slot.id != id) return std::nullopt;
-    return slot.asker;
+    return slot.used && slot.id == id ? &slot.asker : nullptr;
   }
   void forget(uint16_t id) { slots_[id % slots_.size()].used = false; }
 
  private:
   struct Slot {
     uint16_t id = 0;
-    Qpn asker;
     bool used = false;
+    Asker asker;
   };
   std::array<Slot, 4096> slots_{};  // the oldest is forgotten when they run out; its asker asks again
   uint16_t next_;

@@ -20,7 +20,8 @@ bool Negotiation::on_timer(Context& cx) {
   Erth erth;
   erth.operation = EndpointOperation::kCapabilities;
   erth.port_status_mask = cx.connection.remote_qpn.value();
-  send_control(cx, path, cx.connection.control, bth, erth);
+  if (send_control(cx, path, cx.connection.control, bth, erth))
+    ++cx.services.counters.capability_requests_sent;
   return true;
 }
 

@@ -68,6 +68,7 @@ Context QueuePair::context(Services& services, Nanoseconds now) {
           config_.signal_all,
           state() == QueuePairState::kReadyToSend,
           services,
+          trace_,
           now};
 }
 
@@ -89,6 +90,7 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
   if (attributes.retry_exponential && *attributes.retry_exponential > RetryPolicy::kForEver) return false;
+  if (attributes.mpr && (*attributes.mpr < kMprUnit || *attributes.mpr % kMprUnit != 0)) return false;
   if (attributes.rnr_retry && *attributes.rnr_retry > 7) return false;
   if (attributes.rnr_timer && *attributes.rnr_timer > 31) return false;
   if (attributes.reads_max && *attributes.reads_max > kReadsMax) return false;
@@ -112,6 +114,7 @@ void QueuePair::take_attributes(const QueuePairAttributes& attributes) {
   connection_.rnr_timer = attributes.rnr_timer.value_or(connection_.rnr_timer);
   connection_.reads_max = attributes.reads_max.value_or(connection_.reads_max);
   connection_.answers_max = attributes.answers_max.value_or(connection_.answers_max);
+  connection_.mpr = attributes.mpr.value_or(connection_.mpr);
   if (attributes.queue_key) datagram_.set_queue_key(*attributes.queue_key);
   timeout_ = attributes.timeout.value_or(timeout_);
   retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
@@ -199,6 +202,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
     network.source = connection_.source;
     network.destination = connection_.destination;
     network.srv6 = connection_.srv6;
+    network.segment_routing = connection_.segment_routing;
     network.outer_source = outer_source(services, static_cast<Plane>(plane), connection_.source);
   }
   resolve_next_hops(services);
@@ -232,9 +236,15 @@ void QueuePair::make_paths(Services& services) {
   config.min_active = std::min(config.min_active, config.planes * config.paths_per_plane);
   config.probe_interval = transport.probe_interval;
   config.probe_interval_max = transport.probe_interval_max;
+  config.counters = &services.counters.paths;
   std::vector<EvEntry> entries;
   if (services.path_source != nullptr) entries = services.path_source->paths_to(connection_.destination);
   connection_.srv6 = !entries.empty() && entries.front().has_outer;
+  connection_.segment_routing = connection_.srv6 && entries.front().has_segment;
+  // The headers below UDP are alike on all paths of a connection; what differs from the first is left out.
+  std::erase_if(entries, [first = entries.empty() ? EvEntry{} : entries.front()](const EvEntry& entry) {
+    return entry.has_outer != first.has_outer || entry.has_segment != first.has_segment;
+  });
   entries.empty() ? paths_.reset(config, seed_) : paths_.reset(config, entries, seed_);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
@@ -258,6 +268,7 @@ void QueuePair::make_single_path(Services& services) {
     chosen.entropy = make_entropy(chosen.plane, draw / planes);
   }
   connection_.srv6 = chosen.has_outer;
+  connection_.segment_routing = chosen.has_outer && chosen.has_segment;
   PathSetConfig config;
   config.planes = planes;
   config.paths_per_plane = 1;
@@ -320,6 +331,7 @@ void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseco
   const bool in_receive = with_responder([](auto& responder) { return responder.fault_in_receive(); });
   state_.store(QueuePairState::kError, std::memory_order_release);
   Context cx = context(services, now);
+  cx.note(TraceEvent::kFailed, oldest_unacknowledged(), kNoPath, static_cast<uint32_t>(first));
   with_requester([&](auto& requester) { requester.flush(cx, first); });
   if (reads_.outstanding() > 0) reads_.reset(kReadsMax);
   flush_receives(services, in_receive ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);

@@ -67,6 +67,7 @@ struct QueuePairAttributes {
   std::optional<uint8_t> rnr_timer;          // IBTA code, 0..31
   std::optional<uint8_t> reads_max;          // max_rd_atomic
   std::optional<uint8_t> answers_max;        // max_dest_rd_atomic
+  std::optional<uint32_t> mpr;  // MRC 2, dynamic MPR: packets the peer may have beyond the cumulative PSN
 };
 
 // Told to the owner through EventSink.
@@ -102,6 +103,8 @@ class QueuePair {
   const PathSet& paths() const { return paths_; }
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
+  // What happened lately, if somebody wanted to know: enable() with a number of events.
+  EventTrace& trace() { return trace_; }
 
   // The first PSN of ours that the peer has not acknowledged: moves as the connection does.
   Psn oldest_unacknowledged() const {
@@ -207,6 +210,7 @@ class QueuePair {
   Datagram datagram_;
   ResponseQueue responses_;
   ReadTable reads_;
+  EventTrace trace_;
   Negotiation negotiation_;
   CongestionController own_controller_;  // when there is no congestion control
   Peer* peer_ = nullptr;

@@ -46,6 +46,7 @@ template <typename TheResponder>
 bool QueuePair::admit(Context& cx, bool request, TheResponder& responder) {
   const QueuePairState now_in = state();
   if (now_in == QueuePairState::kError && request && responder.faulted()) {
+    ++cx.services.counters.requests_in_vain;
     responder.repeat_nak(cx, last_plane_);
     return false;
   }
@@ -92,6 +93,7 @@ void QueuePair::receive_mrc(Context& cx, const Packet& packet, Plane plane) {
           negotiation_.stop();
         }
         responder_.on_request(cx, packet, plane, requester_);
+        if (may_take(false)) requester_.refresh_reverse_path(cx);
       } else {
         ++cx.services.counters.drops_unsupported;
       }

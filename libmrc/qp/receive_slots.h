@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Messages under way that use up a receive request (SEND, WriteImm), by their RQMSN: which receive request
-// each has, and what its last packet said. Packets of several such messages arrive interleaved; completions
-// are in order.
+// MRC 12.S4: messages under way that use up a receive request (SEND, WriteImm), by their RQMSN: which receive
+// request each has, and what its last packet said. Packets of several such messages arrive interleaved;
+// completions are in order.
 #pragma once
 
 #include <cstdint>

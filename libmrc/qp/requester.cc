@@ -24,8 +24,8 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
 
 bool Requester::has_work(const Context& cx) const {
   if (failure_ || response_fault_ || cx.now < not_ready_until_) return false;
-  if (sent_.lost() > 0) return true;
-  if (sent_.full()) return false;
+  if (lost_within_mpr()) return true;
+  if (window_full()) return false;
   if (started_ || next_response_ != cx.responses.tail()) return true;
   return cx.start_requests && !local_error_ && cursor_ != cx.send_queue.tail() &&
          may_start(cx, cx.send_queue.at(cursor_));
@@ -33,7 +33,6 @@ bool Requester::has_work(const Context& cx) const {
 
 Requester::Burst Requester::transmit(Context& cx, size_t budget) {
   Burst burst;
-  window_wait_ = false;
   if (!has_work(cx)) return burst;
   Transmitter& transmitter = cx.services.transmitter;
   const size_t planes = transmitter.plane_count();
@@ -46,11 +45,11 @@ Requester::Burst Requester::transmit(Context& cx, size_t budget) {
     if (room[plane] > 0) usable |= PlaneMask{1} << plane;
   }
   while (burst.packets < budget && !failure_ && !response_fault_) {
-    if (!control_->may_send(cx.now)) {
-      burst.window_closed = window_wait_ = has_work(cx);
+    if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
+      burst.window_closed = has_work(cx);
       break;
     }
-    const bool again = sent_.lost() > 0;
+    const bool again = lost_within_mpr();
     if (!again && !prepare_next_message(cx)) break;
     const PathId path = cx.paths.select(usable);
     if (path == kNoPath) {
@@ -77,7 +76,7 @@ Requester::Burst Requester::transmit(Context& cx, size_t budget) {
 
 // Makes a message ready to be cut into packets. False: there is none, or it has to wait.
 bool Requester::prepare_next_message(Context& cx) {
-  if (sent_.full()) return false;
+  if (window_full()) return false;
   if (started_) return true;
   // Answers first: the peer waits for them, and there are never more than it asked for.
   if (next_response_ != cx.responses.tail()) return start_response(cx);
@@ -101,7 +100,7 @@ bool Requester::may_start(const Context& cx, const SendRequest& request) const {
   // What is under way may still have to be sent again from memory that a local operation takes away.
   if (is_local(request.operation)) return cx.send_queue.head() == cursor_;
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnknown) return false;
-  // MRC 2: never more than max_wimm in flight.
+  // MRC 12.R4, 2: never more than max_wimm in flight.
   if (consumes_receive(request.operation) && consuming_ >= config_->immediates_max) return false;
   if (awaits_answer(request.operation) && cx.reads.outstanding() >= cx.connection.reads_max) return false;
   return (request.flags & kFence) == 0 || cx.reads.outstanding() == 0;
@@ -182,7 +181,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   bool signaled = false;
   if (!message.is_response)
     signaled = cx.signal_all || (cx.send_queue.at(message.index).flags & kSignaled) != 0;
-  const bool window_closes = sent_.outstanding() + 1 == config_->window_packets ||
+  const bool window_closes = sent_.outstanding() + 1 >= std::min(config_->window_packets, mpr_) ||
                              (control_->cwnd() < uint64_t{2} * config_->sack_threshold_bytes &&
                               control_->closes_with(nominal_size(bytes)));
   const bool ack_request = window_closes || (last && (signaled || !can_follow(cx)));
@@ -190,6 +189,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
   sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1});
   control_->on_sent(cx.now, nominal_size(bytes));
+  cx.note(TraceEvent::kSent, psn, path, bytes);
   ++cx.services.counters.data_packets_sent;
   cx.services.counters.payload_bytes_sent += bytes;
   offset_ += bytes;
@@ -214,6 +214,8 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   if (!write_packet(cx, message, psn, path, true, true, buffer)) return false;
   sent_.resend(psn, path, ++order_, cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
+  cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
+  ++cx.services.counters.retransmissions_sent;
   if (psn == sent_.oldest()) timer_base_ = cx.now;
   return true;
 }

@@ -41,6 +41,11 @@ class Requester {
   // The answer to this READ or atomic is complete.
   void on_answer(Context& cx, uint16_t msn);
   void on_timer(Context& cx);
+  // MRC 12.S12, 4.5, reverse set: data came in. If nothing of ours tells which paths work, ask by one of
+  // them.
+  void refresh_reverse_path(Context& cx) {
+    if (const PathId path = cx.paths.take_reverse_probe(cx.now); path != kNoPath) send_probe(cx, path);
+  }
   // What is under way by this plane will not arrive.
   void on_port_down(Context& cx, Plane plane);
 
@@ -52,6 +57,8 @@ class Requester {
   void flush(Context& cx, CompletionStatus first);
 
   bool has_work(const Context& cx) const;  // whatever the window says
+  // MRC 2: PSNs beyond the cumulative one that may be sent, as far as the peer has said.
+  uint32_t mpr() const { return mpr_; }
   bool wants_to_send(const Context& cx) const { return has_work(cx) && control_->may_send(cx.now); }
   // No request is under way (those not started do not count).
   bool drained(const Context& cx) const { return !started_ && cx.send_queue.head() == cursor_; }
@@ -106,7 +113,7 @@ class Requester {
   void find_losses(Context& cx, Psn base, uint64_t bitmap);
   bool names_last_transmission(const Context& cx, const Neth& neth) const;
   void judge(Context& cx, Psn psn);
-  void lose(Context& cx, Psn psn, uint64_t* cause);
+  void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
@@ -118,6 +125,12 @@ class Requester {
   void send_probe(Context& cx, PathId path);
   void nudge(Context& cx);
   // The peer owes an answer. Not so if the rest of a message only waits for the window to open.
+  // MRC 12.R2, 2: no PSN is sent beyond it, new or again.
+  bool within_mpr(Psn psn) const { return static_cast<uint32_t>(psn - sent_.oldest()) < mpr_; }
+  bool lost_within_mpr() const {
+    return sent_.lost() > 0 && (mpr_ >= config_->window_packets || within_mpr(sent_.first_lost()));
+  }
+  bool window_full() const { return sent_.full() || !within_mpr(sent_.next()); }
   bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0; }
   Nanoseconds silence_allowed() const;
   Nanoseconds reorder_window() const;
@@ -146,6 +159,7 @@ class Requester {
   // What is known of deliveries.
   Nanoseconds newest_delivery_ = 0;  // send time of the latest-sent packet known to have arrived
   uint32_t received_units_ = 0;
+  uint32_t mpr_ = UINT32_MAX;
   bool sack_seen_ = false;
   uint32_t reorder_scale_ = 1;  // grows when a retransmission turns out to have been needless
   Nanoseconds last_needless_ = 0;
@@ -165,8 +179,6 @@ class Requester {
   uint16_t next_probe_id_ = 1;
   std::array<Probe, kProbesMax> probes_{};
   Nanoseconds next_path_probe_ = kNever;  // mirror of the path set's
-
-  bool window_wait_ = false;  // the last burst ended because the window was closed
 
   std::optional<CompletionStatus> local_error_;  // of the request at cursor_; reported in its turn
   std::optional<CompletionStatus> failure_;

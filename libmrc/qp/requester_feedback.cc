@@ -87,11 +87,17 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
     return;
   }
   ++cx.services.counters.sacks_received;
+  cx.note(TraceEvent::kSack, sack.cumulative_psn, kNoPath, sack.out_of_order);
   heard(cx.now);
   // SACKs are sprayed too and overtake each other: only the newest may speak of what is missing.
   const uint32_t age = (received_units_ - sack.received_units) & 0xFFFFFF;
   const bool fresh = !sack_seen_ || age == 0 || age > 0x800000;
   if (fresh) received_units_ = sack.received_units;
+  // MRC 2, SPEC 7.5.1: the newest word of the responder counts; it may shrink.
+  if (fresh && config_->dynamic_mpr && sack.mpr != 0 && mpr_ != sack.mpr * kMprUnit) {
+    mpr_ = sack.mpr * kMprUnit;
+    cx.note(TraceEvent::kMpr, sack.cumulative_psn, kNoPath, mpr_);
+  }
   sack_seen_ = true;
 
   newest_rtt_ = 0;
@@ -126,9 +132,12 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     newest_rtt_ = cx.now - probe.sent_at;
     rtt_.sample(newest_rtt_);
     probe.path = kNoPath;
+    cx.note(TraceEvent::kProbeAnswered, sack.cumulative_psn, path, static_cast<uint32_t>(newest_rtt_));
     if (sack.mark != PathMark::kAlwaysSkip &&
-        cx.paths.probe_answered(path, cx.now, sack.mark == PathMark::kSkipOnce))
+        cx.paths.probe_answered(path, cx.now, sack.mark == PathMark::kSkipOnce)) {
       ++cx.services.counters.paths_restored;
+      cx.note(TraceEvent::kPathGood, sack.cumulative_psn, path);
+    }
   } else {
     const Psn psn = sack.cumulative_psn + static_cast<int16_t>(sack.trigger);
     if (!sent_.contains(psn)) return;
@@ -146,11 +155,14 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
   if (path == kNoPath) return;
   cx.paths.marked(path, sack.mark == PathMark::kSkipOnce);
   cx.paths.set_rtt(rtt_.smoothed());
-  if (sack.mark == PathMark::kAlwaysSkip && cx.paths.demote(path, cx.now))
+  if (sack.mark == PathMark::kAlwaysSkip && cx.paths.demote(path, cx.now)) {
     ++cx.services.counters.paths_demoted;
+    cx.note(TraceEvent::kPathBad, sack.cumulative_psn, path);
+  }
 }
 
-// MRC 3.2: a zero inside the bitmap, and the PSN behind the cumulative one, are the only evidence of loss.
+// MRC 12.R8, 3.2: a zero inside the bitmap, and the PSN behind the cumulative one, are the only evidence of
+// loss.
 void Requester::find_losses(Context& cx, Psn base, uint64_t bitmap) {
   if (sent_.in_flight() == 0) return;
   if (base > sent_.oldest() && sent_.outstanding() > 0) judge(cx, sent_.oldest());
@@ -166,16 +178,17 @@ void Requester::judge(Context& cx, Psn psn) {
   if (packet.state != PacketState::kInFlight) return;
   // MRC 3.3 (a): a path is a FIFO; what was sent later on it has arrived.
   if (packet.order < cx.paths.at(packet.path).delivered_order) {
-    lose(cx, psn, &cx.services.counters.retransmits_same_path);
+    lose(cx, psn, &cx.services.counters.retransmits_same_path, TraceEvent::kLostSamePath);
   } else if (newest_delivery_ > packet.sent_at + reorder_window()) {
     // MRC 3.3 (b): overtaken by too much.
-    lose(cx, psn, &cx.services.counters.retransmits_reordering);
+    lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
   }
 }
 
-void Requester::lose(Context& cx, Psn psn, uint64_t* cause) {
+void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
   if (!sent_.lose(psn)) return;
   ++*cause;
+  cx.note(why, psn, sent_.at(psn).path);
   const uint64_t bytes = nominal_size(sent_.at(psn).bytes);
   cause == &cx.services.counters.retransmits_timeout ? control_->on_timeout(bytes) : control_->on_loss(bytes);
   if (cx.now - last_needless_ > kReorderScaleDecay && reorder_scale_ > 1) {
@@ -183,13 +196,16 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause) {
     last_needless_ = cx.now;
   }
   const SentPacket& packet = sent_.at(psn);
-  if (cx.paths.lost(packet.path, packet.order, packet.sent_at, cx.now)) ++cx.services.counters.paths_demoted;
+  if (!cx.paths.lost(packet.path, packet.order, packet.sent_at, cx.now)) return;
+  ++cx.services.counters.paths_demoted;
+  cx.note(TraceEvent::kPathBad, psn, packet.path);
 }
 
 void Requester::on_port_down(Context& cx, Plane plane) {
   for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn) {
     if (cx.paths.at(sent_.at(psn).path).plane != plane || !sent_.lose(psn)) continue;
     ++cx.services.counters.retransmits_port_down;
+    cx.note(TraceEvent::kLostPort, psn, sent_.at(psn).path);
     control_->forget(nominal_size(sent_.at(psn).bytes));
   }
 }
@@ -212,6 +228,8 @@ bool Requester::names_last_transmission(const Context& cx, const Neth& neth) con
 void Requester::on_nack(Context& cx, const Packet& packet) {
   const Neth& neth = packet.neth;
   ++cx.services.counters.nacks_received;
+  ++cx.services.counters.nacks_received_by[nack_index(neth.reason)];
+  cx.note(TraceEvent::kNack, neth.psn, kNoPath, static_cast<uint32_t>(neth.reason));
   heard(cx.now);
   if (neth.reason == NackReason::kUnexpectedEvent) {
     failure_ = CompletionStatus::kRemoteOperationError;
@@ -223,9 +241,10 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
     return;
   }
   if (!sent_.lose(neth.psn)) return;
-  // MRC 1.5: repeat at once; only a trim in the core says something about the path.
+  // MRC 12.R9, 1.5: repeat at once; only a trim in the core says something about the path.
   ++cx.services.counters.retransmits_nack;
   const PathId path = sent_.at(neth.psn).path;
+  cx.note(TraceEvent::kLostNack, neth.psn, path);
   if (neth.reason == NackReason::kTrimmed) cx.paths.skip_once(path);
   const bool last_hop = neth.reason == NackReason::kTrimmedLastHop;
   const bool trimmed = neth.reason == NackReason::kTrimmed || last_hop;
@@ -246,6 +265,7 @@ void Requester::on_acknowledge(Context& cx, const Packet& packet) {
     return;
   }
   heard(cx.now);
+  cx.note(TraceEvent::kAcknowledge, psn, kNoPath, packet.aeth.syndrome);
   if (!packet.aeth.is_nak() && !packet.aeth.is_rnr_nak()) {
     ++cx.services.counters.acks_received;
     // It may stand for a SACK, so it brings a round-trip sample like one.
@@ -298,6 +318,7 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
   for (Psn at = psn; at < sent_.next(); ++at)
     if (sent_.lose(at)) {
       ++cx.services.counters.retransmits_not_ready;
+      cx.note(TraceEvent::kLostNotReady, at);
       control_->forget(nominal_size(sent_.at(at).bytes));
     }
   not_ready_until_ = cx.now + rnr_delay(timer);
@@ -324,7 +345,8 @@ void Requester::on_answer(Context& cx, uint16_t msn) {
 
 // --------------------------------------------------------------------------------------------- completing
 
-// MRC 2: completions fire on the transport acknowledgement, in order; READ and atomics on their answer.
+// MRC 12.R13, 2: completions fire on the transport acknowledgement, in order; READ and atomics on their
+// answer.
 void Requester::complete_ready(Context& cx) {
   uint64_t head = cx.send_queue.head();
   while (head != cursor_) {

@@ -31,9 +31,6 @@ Nanoseconds Requester::next_deadline() const {
       deadline = std::min(deadline, timer_base_ + timeout);
   }
   if (not_ready_until_ != 0) deadline = std::min(deadline, not_ready_until_);
-  // Sending may be paced: then time alone opens the window.
-  const Nanoseconds pace = control_->next_send_at();
-  if (window_wait_ && pace != 0) deadline = std::min(deadline, pace);
   return deadline;
 }
 
@@ -51,7 +48,8 @@ void Requester::on_timer(Context& cx) {
       return;
     }
     for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn)
-      if (sent_.at(psn).sent_at + timeout <= cx.now) lose(cx, psn, &cx.services.counters.retransmits_timeout);
+      if (sent_.at(psn).sent_at + timeout <= cx.now)
+        lose(cx, psn, &cx.services.counters.retransmits_timeout, TraceEvent::kLostTimeout);
     if (sent_.outstanding() == 0) nudge(cx);
     timer_base_ = cx.now;
   }
@@ -73,7 +71,7 @@ void Requester::on_timer(Context& cx) {
   next_path_probe_ = cx.paths.next_probe();
 }
 
-// MRC 1.6: asks the responder for a SACK by this path, without using a PSN.
+// MRC 12.R11, 1.6: asks the responder for a SACK by this path, without using a PSN.
 void Requester::send_probe(Context& cx, PathId path) {
   if ((cx.connection.resolved >> cx.paths.at(path).plane & 1) == 0) return;
   Bth bth;
@@ -87,6 +85,7 @@ void Requester::send_probe(Context& cx, PathId path) {
   if (!send_control(cx, path, cx.connection.probe, bth, peth)) return;
   probes_[peth.probe_id % kProbesMax] = {path, peth.probe_id, ++order_, cx.now};
   ++cx.services.counters.probes_sent;
+  cx.note(TraceEvent::kProbeSent, sent_.next(), path, peth.probe_id);
 }
 
 // Everything arrived but a completion is missing: a duplicate of the last packet brings the acknowledgement
@@ -103,8 +102,9 @@ void Requester::nudge(Context& cx) {
     send_probe(cx, path);
     return;
   }
-  if (write_packet(cx, message, sent_.next() - 1, path, true, true, buffer))
-    ++cx.services.counters.retransmits_ack_lost;
+  if (!write_packet(cx, message, sent_.next() - 1, path, true, true, buffer)) return;
+  ++cx.services.counters.retransmits_ack_lost;
+  ++cx.services.counters.retransmissions_sent;
 }
 
 }  // namespace mrc

@@ -47,7 +47,8 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   switch (window_.classify(psn)) {
     case ReceiveWindow::Arrival::kOutOfWindow:
       ++counters.out_of_window;
-      // MRC 2 [P]: said at most once in a while.
+      cx.note(TraceEvent::kOutOfWindow, psn);
+      // MRC 12.S8, 2 [P]: said at most once in a while.
       if (cx.now - last_window_nack_ >= kWindowNackInterval) {
         last_window_nack_ = cx.now;
         send_nack(cx, packet, plane, NackReason::kPsnOutOfWindow);
@@ -58,13 +59,17 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
       [[fallthrough]];
     case ReceiveWindow::Arrival::kDuplicateAbove:
       ++counters.duplicates;
+      cx.note(TraceEvent::kDuplicate, psn);
       trigger_ = trigger;
       sack_due_ = sack_urgent_ = true;
       return;
     case ReceiveWindow::Arrival::kNew:
       break;
   }
-  if (fault_ && psn > fault_->psn) return;  // the connection ends before it
+  if (fault_ && psn > fault_->psn) {  // the connection ends before it
+    ++counters.requests_in_vain;
+    return;
+  }
 
   if (config_->congestion == CongestionAlgorithm::kReceiverAware)
     cx.services.receiver_share.on_data(cx.peer_index, cx.now);
@@ -72,12 +77,17 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   order_.pass_over(psn);  // unless it turns out to write
   const Placed placed = place(cx, packet, &passing);
   if (placed == Placed::kNotReady) send_not_ready(cx, packet, plane);
-  if (placed != Placed::kRecorded) return;
+  if (placed != Placed::kRecorded) {
+    ++counters.requests_refused;
+    return;
+  }
+  ++counters.requests_received;
+  cx.note(TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(packet.payload.size()));
   if (packet.bth.ack_request) passing |= ReceiveWindow::kAckRequested;
   window_.record(psn, passing);
   received_bytes_ += packet.payload.size();
 
-  // MRC 3.1, SPEC 7.5.2: what makes a SACK go out.
+  // MRC 12.S5, 3.1, SPEC 7.5.2: what makes a SACK go out.
   unsacked_bytes_ += std::max<uint32_t>(kSackCountMin, static_cast<uint32_t>(packet.payload.size()));
   const bool urgent = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
   if (urgent || packet.bth.ack_request || !anything_received_) {
@@ -87,15 +97,17 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   }
   anything_received_ = true;
   advance(cx, requester);
-  // MRC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester learns which path
-  // it was.
+  // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
+  // learns which path it was.
   if (trigger.mark != PathMark::kNone)
     send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, plane)), trigger, std::nullopt);
 }
 
-// MRC 7: only the headers came through. If the data are here already, say so; else ask for them at once.
+// MRC 12.S7, 7: only the headers came through. If the data are here already, say so; else ask for them at
+// once.
 void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
   ++cx.services.counters.trimmed_received;
+  cx.note(TraceEvent::kTrimmed, packet.bth.psn);
   switch (window_.classify(packet.bth.psn)) {
     case ReceiveWindow::Arrival::kOutOfWindow:
       return;
@@ -141,8 +153,9 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
   return Placed::kRecorded;
 }
 
-// MRC 2: bounds are checked per packet. A packet also shows as much of its message as it can: the start of a
-// First gives all of it, and around a Middle there is at least one path MTU before and one byte behind.
+// MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
+// start of a First gives all of it, and around a Middle there is at least one path MTU before and one byte
+// behind.
 bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) const {
   const Reth& reth = packet.reth;
   if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at

@@ -45,6 +45,7 @@ void Responder::send_control_packets(Context& cx, PathId behind) {
   if (ack_due_) send_acknowledge(cx, path);
 }
 
+// MRC 12.S6, 1.4.
 void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe) {
   Bth bth;
   bth.opcode = Opcode::kSack;
@@ -63,8 +64,12 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   const ReceiveWindow::Report report = probe ? window_.report_from(window_.expected()) : window_.report();
   sack.bitmap_offset = report.offset;
   sack.bitmap = report.bitmap;
-  sack.timestamp = trigger.timestamp;
+  sack.timestamp = trigger.timestamp;  // MRC 12.S10: and the next three
   sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
+  // MRC 2, SPEC 7.5.1: never zero, which means that dynamic MPR is off.
+  if (config_->dynamic_mpr)
+    sack.mpr = static_cast<uint8_t>(
+        std::clamp(std::min(cx.connection.mpr, config_->window_packets) / kMprUnit, 1u, 255u));
   sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;
   if (config_->congestion == CongestionAlgorithm::kReceiverAware) {
     const auto advice =
@@ -124,7 +129,9 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
   neth.psn = packet.bth.psn;
   neth.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
   const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
-  if (send_control(cx, path, cx.connection.control, bth, neth)) ++cx.services.counters.nacks_sent;
+  if (!send_control(cx, path, cx.connection.control, bth, neth)) return;
+  ++cx.services.counters.nacks_sent;
+  ++cx.services.counters.nacks_sent_by[nack_index(reason)];
 }
 
 }  // namespace mrc

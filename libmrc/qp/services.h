@@ -38,6 +38,7 @@ struct TransportConfig {
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
   uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
   uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
+  bool dynamic_mpr = false;  // MRC 2: tell the peer how many packets are welcome, and obey when it does
   uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
   uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
   Nanoseconds reorder_window_min = 20 * kMicrosecond;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The responder's memory of what has arrived: a bitmap of MPR packets above the cumulative PSN, with what has
-// to happen when the in-order point passes each of them, and the choice of what a SACK reports.
+// MRC 12.S1: the responder's memory of what has arrived: a bitmap of MPR packets above the cumulative PSN,
+// with what has to happen when the in-order point passes each of them, and the choice of what a SACK reports.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class ReceiveWindow {
   uint32_t held() const { return held_; }  // packets above the cumulative PSN
   uint32_t capacity() const { return mask_ + 1; }
 
-  // MRC 2, SPEC 6.3.1.
+  // MRC 12.S2, 2, SPEC 6.3.1.
   Arrival classify(Psn psn) const {
     const int32_t distance = psn - expected();
     if (distance < 0) return Arrival::kDuplicateBelow;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// MRC 3.4: how often and how long a connection tries before it gives up: `linear` attempts at a fixed
+// MRC 12.R10, 3.4: how often and how long a connection tries before it gives up: `linear` attempts at a fixed
 // timeout, then `exponential` ones with a doubling one.
 #pragma once
 

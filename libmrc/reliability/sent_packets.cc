@@ -27,7 +27,7 @@ void SentPackets::resend(Psn psn, PathId path, uint64_t order, Nanoseconds now) 
   in_flight_bytes_ += packet.bytes;
 }
 
-Psn SentPackets::first_lost() {
+Psn SentPackets::first_lost() const {
   assert(lost_ > 0);
   if (lowest_lost_ < oldest_) lowest_lost_ = oldest_;
   while (at(lowest_lost_).state != PacketState::kLost) ++lowest_lost_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The requester's memory of what is outstanding: for every PSN from the oldest unacknowledged to the newest
-// sent, by which path it went, when, and whether it is in flight, delivered or lost.
+// MRC 12.R1: the requester's memory of what is outstanding: for every PSN from the oldest unacknowledged to
+// the newest sent, by which path it went, when, and whether it is in flight, delivered or lost.
 #pragma once
 
 #include <cassert>
@@ -87,14 +87,14 @@ class SentPackets {
   void advance(Psn psn) { oldest_ = psn + 1; }
 
   // Oldest lost packet; only when lost() > 0.
-  Psn first_lost();
+  Psn first_lost() const;
 
  private:
   std::vector<SentPacket> entries_;
   uint32_t mask_ = 0;
   Psn oldest_;
   Psn next_;
-  Psn lowest_lost_;  // no lost packet is below it
+  mutable Psn lowest_lost_;  // no lost packet is below it; moves up when it is looked for
   uint32_t in_flight_ = 0;
   uint32_t lost_ = 0;
   uint64_t in_flight_bytes_ = 0;

@@ -25,4 +25,8 @@ inline constexpr uint8_t kProtocolRouting = 43;
 inline constexpr uint8_t kProtocolFragment = 44;
 inline constexpr uint8_t kProtocolDestination = 60;
 
+// RFC 8754: a routing header of this type, with one segment.
+inline constexpr uint8_t kRoutingTypeSegment = 4;
+inline constexpr size_t kSegmentRoutingBytes = 8 + 16;
+
 }  // namespace mrc

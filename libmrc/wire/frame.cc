@@ -45,6 +45,16 @@ void store_ipv4(uint8_t* to, const IpFields& ip, const IpAddress& source, const 
   std::memcpy(to + 16, destination.v4_bytes(), 4);
 }
 
+// MRC 6, RFC 8754: the list has the one segment that is not in the destination (a "reduced" header).
+void store_segment_routing(uint8_t* to, uint8_t next_header, const IpAddress& segment) {
+  to[0] = next_header;
+  to[1] = (kSegmentRoutingBytes - 8) / 8;
+  to[2] = kRoutingTypeSegment;
+  to[3] = 1;                  // segments left
+  std::memset(to + 4, 0, 4);  // last entry 0, no flags, no tag
+  std::memcpy(to + 8, segment.bytes.data(), 16);
+}
+
 // A word in memory that holds `value` in network order at byte kAt, and zeros.
 template <size_t kAt>
 constexpr uint64_t placed(uint16_t value) {
@@ -63,9 +73,14 @@ FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn
   store_be(prefix_ + 12, v4_ && !network.srv6 ? kEtherTypeIpv4 : kEtherTypeIpv6);
   ip_at_ = kEthernetBytes;
   if (network.srv6) {
-    const IpFields outer{traffic_class, v4_ ? kProtocolIpv4 : kProtocolIpv6, kOuterHopLimit};
+    const uint8_t inside = v4_ ? kProtocolIpv4 : kProtocolIpv6;
+    const IpFields outer{traffic_class, network.segment_routing ? kProtocolRouting : inside, kOuterHopLimit};
     store_ipv6(prefix_ + ip_at_, outer, network.outer_source, network.outer_destination);
     ip_at_ += kIpv6Bytes;
+    if (network.segment_routing) {
+      store_segment_routing(prefix_ + ip_at_, inside, network.segment);
+      ip_at_ += kSegmentRoutingBytes;
+    }
   }
   uint8_t* ip = prefix_ + ip_at_;
   const IpFields inner{traffic_class, kProtocolUdp, network.hop_limit};
@@ -94,8 +109,8 @@ FrameWriter::FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy e
   uint8_t* ip = buffer_ + ip_at_;
   if (ip_at_ != kEthernetBytes) {
     store_be(buffer_ + kEthernetBytes + 2, fields.flow_label);
-    const size_t inner_bytes = prefix.udp_at_ - prefix.ip_at_ + udp_bytes;
-    store_be(buffer_ + kEthernetBytes + 4, static_cast<uint16_t>(inner_bytes));
+    const size_t outer_payload = prefix.udp_at_ - kEthernetBytes - kIpv6Bytes + udp_bytes;
+    store_be(buffer_ + kEthernetBytes + 4, static_cast<uint16_t>(outer_payload));
   }
   if (prefix.v4_) {
     const auto ip_bytes = static_cast<uint16_t>(kIpv4Bytes + udp_bytes);
@@ -138,6 +153,11 @@ FrameWriter::FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy 
 void FrameWriter::set_outer_destination(const IpAddress& outer_destination) {
   assert(ip_at_ != kEthernetBytes);
   std::memcpy(buffer_ + kEthernetBytes + 24, outer_destination.bytes.data(), 16);
+}
+
+void FrameWriter::set_segment(const IpAddress& segment) {
+  assert(ip_at_ == kEthernetBytes + kIpv6Bytes + kSegmentRoutingBytes);
+  std::memcpy(buffer_ + kEthernetBytes + kIpv6Bytes + 8, segment.bytes.data(), 16);
 }
 
 void FrameWriter::add_immediate(uint32_t immediate) {

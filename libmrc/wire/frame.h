@@ -16,9 +16,10 @@
 
 namespace mrc {
 
-// The largest frame: Ethernet, SRv6 outer header, IPv6, UDP, BTH, METH, TSETH, RETH, ImmDt, 4 KiB, ICRC.
+// The largest frame: Ethernet, SRv6 outer header and routing header, IPv6, UDP, BTH, METH, TSETH, RETH,
+// ImmDt, 4 KiB, ICRC.
 inline constexpr size_t kMtuMax = 4096;
-inline constexpr size_t kFrameBytesMax = 14 + 40 + 40 + 8 + 12 + 4 + 4 + 16 + 4 + kMtuMax + 4;
+inline constexpr size_t kFrameBytesMax = 14 + 40 + 24 + 40 + 8 + 12 + 4 + 4 + 16 + 4 + kMtuMax + 4;
 
 // Everything below UDP that stays the same towards one destination on one plane.
 struct NetworkHeader {
@@ -27,8 +28,10 @@ struct NetworkHeader {
   IpAddress source;
   IpAddress destination;
   bool srv6 = false;
-  IpAddress outer_source;       // only with srv6
-  IpAddress outer_destination;  // the uSID list; only with srv6
+  IpAddress outer_source;        // only with srv6
+  IpAddress outer_destination;   // the uSID list; only with srv6
+  bool segment_routing = false;  // only with srv6: a routing header with one more segment (RFC 8754)
+  IpAddress segment;             // it: where the packet goes when the uSIDs are used up
   uint8_t hop_limit = 64;
 };
 
@@ -42,7 +45,8 @@ class FrameTemplate {
 
  private:
   friend class FrameWriter;
-  static constexpr size_t kPrefixBytesMax = kEthernetBytes + 2 * kIpv6Bytes + kUdpBytes;
+  static constexpr size_t kPrefixBytesMax =
+      kEthernetBytes + kIpv6Bytes + kSegmentRoutingBytes + kIpv6Bytes + kUdpBytes;
 
   uint8_t prefix_[kPrefixBytesMax] = {};  // lengths, source port, flow labels and IPv4 checksum are zero
   uint8_t ip_at_ = 0;                     // of the inner IP header
@@ -63,6 +67,8 @@ class FrameWriter {
 
   // SRv6 frames only: another uSID list than the template's.
   void set_outer_destination(const IpAddress& outer_destination);
+  // With a routing header only: another segment than the template's.
+  void set_segment(const IpAddress& segment);
 
   template <typename Header>
   void add(const Header& header) {

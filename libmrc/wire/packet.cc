@@ -18,7 +18,6 @@ namespace mrc {
 namespace {
 
 constexpr size_t kRoutingBytesMin = 8;
-constexpr uint8_t kRoutingTypeSegment = 4;
 
 // One IP header, and what its length field leaves behind it.
 struct Ip {

@@ -20,7 +20,7 @@ class PipePort : public Port {
  public:
   using Frame = std::vector<uint8_t>;
   MacAddress address() const override { return {}; }
-  bool link_up() const override { return true; }
+  bool link_up() const override { return up; }
   bool resolve(const IpAddress&, Qpn qpn, MacAddress*) override {
     asked_for = qpn;
     return reachable;
@@ -56,6 +56,7 @@ class PipePort : public Port {
   PipePort* peer = nullptr;
   bool reachable = true;
   Qpn asked_for;
+  bool up = true;
   std::multimap<Nanoseconds, Frame> arrived;
   std::function<bool(const Frame&)> drop;
   std::function<uint32_t(const Frame&)> copies;  // that arrive of one frame
@@ -71,7 +72,9 @@ struct Seen : EventSink {
   void completion_queue_overrun(CompletionQueue&) override { ++overruns; }
   void queue_pair_event(QueuePair&, QueuePairEvent event) override { ++events[event]; }
   void shared_receive_limit(SharedReceiveQueue&) override { ++limits; }
+  void ev_probe_answered(uint64_t cookie, Nanoseconds rtt) override { probes[cookie] = rtt; }
   std::map<QueuePairEvent, int> events;
+  std::map<uint64_t, Nanoseconds> probes;
   int overruns = 0;
   int limits = 0;
 };
@@ -107,6 +110,7 @@ struct PairOptions {
   uint32_t receive_entries = 64;
   bool b_sends = true;      // else it stays in RTR
   bool b_reaches_a = true;  // else its ports know no next hop at first
+  std::function<void(EngineConfig*)> tune;  // of both engines
 };
 
 class WirePair {
@@ -119,6 +123,7 @@ class WirePair {
       config.first_qpn = Qpn(options.first_qpn);
       config.qpn_count = 16;
       config.transport.paths_per_plane = 4;
+      if (options.tune) options.tune(&config);
       std::vector<Port*> ports;
       for (uint32_t i = 0; i < options.planes; ++i) {
         end->ports.push_back(std::make_unique<PipePort>());
@@ -209,6 +214,7 @@ class WirePair {
     const auto address = reinterpret_cast<uint64_t>(data);
     return {address, bytes, end.engine->memory().add(kDomain, data, bytes, address, access)};
   }
+  Nanoseconds now() const { return now_; }
   IpAddress address_of(const End& end) const { return IpAddress::v4(10, 0, 0, &end == &a ? 1 : 2); }
   static std::vector<Completion> poll(CompletionQueue& queue) {
     std::vector<Completion> all;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <deque>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "tests/sim/fabric/fabric.h"
@@ -12,6 +13,8 @@
 #include "tests/sim/soak/soak_plan.h"
 #include "tests/sim/workload/checked_flow.h"
 #include "tests/sim/workload/connection.h"
+#include "tests/sim/workload/datagram_flow.h"
+#include "tests/sim/workload/usid_paths.h"
 
 namespace mrc::sim {
 
@@ -37,6 +40,7 @@ class Application : public HostListener {
   CompletionQueue& new_queue() { return queues_.emplace_back(kCompletionEntries); }
   void add(const Connected& connected) { connected_.push_back(connected); }
   const std::vector<Connected>& connected() const { return connected_; }
+  void add(DatagramFlow* flow) { datagrams_.push_back(flow); }
   Host& host() { return host_; }
   const std::string& failure() const { return failure_; }
   void fail(const std::string& what) {
@@ -56,7 +60,7 @@ class Application : public HostListener {
   void on_run(uint32_t) override {
     // MRC 4.2: never fewer paths in use than ev_min_active.
     for (const Connected& connected : connected_) {
-      if (!connected.qp->connected()) continue;
+      if (!connected.qp->connected() || connected.qp->transport() == Transport::kRc) continue;
       const PathSet& paths = connected.qp->paths();
       // Ports that are down take their paths and their share of the floor along (MRC 4.6).
       const bool all_up = std::popcount(paths.port_planes()) == static_cast<int>(host_.port_count());
@@ -82,12 +86,25 @@ class Application : public HostListener {
       }
       return;
     }
+    for (DatagramFlow* flow : datagrams_)
+      if (handle(completion, *flow)) return;
     fail("completion of an unknown queue pair");
+  }
+
+  bool handle(const Completion& completion, DatagramFlow& flow) {
+    // Both hosts number their queue pairs alike.
+    const bool receives = completion.kind == CompletionKind::kReceive;
+    const QueuePair* qp = receives ? flow.receiver() : flow.sender();
+    if (qp->qpn() != completion.qpn || host_.engine().find(completion.qpn) != qp) return false;
+    if (!(receives ? flow.on_received(completion) : flow.on_sent(completion))) fail(flow.failure());
+    receives ? flow.post_receives() : flow.post_sends();
+    return true;
   }
 
   Host& host_;
   std::deque<CompletionQueue> queues_;
   std::vector<Connected> connected_;
+  std::vector<DatagramFlow*> datagrams_;
   uint32_t floor_ = 1;
   std::string failure_;
 };
@@ -112,10 +129,13 @@ class Soak : private AlarmListener {
  private:
   void build();
   void join(const PlannedConnection& planned, uint32_t number);
+  void open_datagrams(const DatagramConfig& planned, uint32_t number);
   void on_alarm(uint32_t) override;  // looks for progress
   bool done() const;
   void run_work();
   void check_counters();
+  void check_books(uint32_t host);
+  void check_sums();
   void check_frames();
   void collect();
   void fail(const std::string& what) {
@@ -126,7 +146,9 @@ class Soak : private AlarmListener {
   Fabric fabric_;
   FaultPlan faults_;
   std::vector<std::unique_ptr<Application>> applications_;  // by host
+  std::vector<std::unique_ptr<PathSource>> path_sources_;   // by host
   std::vector<std::unique_ptr<CheckedFlow>> flows_;
+  std::vector<std::unique_ptr<DatagramFlow>> datagrams_;
   std::vector<uint64_t> progress_;  // by flow, when last looked at
   SoakResult result_;
 };
@@ -140,11 +162,17 @@ void Soak::build() {
   for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
     HostConfig config = plan_.host;
     config.engine.seed = random.next();
+    if (plan_.srv6) {
+      path_sources_.push_back(std::make_unique<UsidPathSource>(
+          fabric_, number, transport.paths_per_plane + transport.backups_per_plane));
+      config.engine.path_source = path_sources_.back().get();
+    }
     applications_.push_back(std::make_unique<Application>(fabric_.add_host(number, config)));
     applications_.back()->set_floor(floor);
     applications_.back()->host().watch(true);
   }
   for (uint32_t i = 0; i < plan_.connections.size(); ++i) join(plan_.connections[i], i);
+  for (uint32_t i = 0; i < plan_.datagrams.size(); ++i) open_datagrams(plan_.datagrams[i], i);
   progress_.assign(flows_.size(), 0);
 }
 
@@ -157,6 +185,13 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
   config.retry_exponential = plan_.retry_exponential;
   config.rnr_timer = plan_.rnr_timer;
   config.reads_max = plan_.reads_max;
+  const bool cut_off = planned.host[0] == plan_.cut_off || planned.host[1] == plan_.cut_off;
+  if (plan_.mpr != 0) config.mpr = plan_.mpr;
+  if (planned.plain_rc) {
+    config.transport = Transport::kRc;
+    // One path: while it is down nothing helps but patience.
+    if (!cut_off) config.retry_exponential = RetryPolicy::kForEver;
+  }
   Application* ends[2];
   CheckedFlow* flows[2];
   for (int side = 0; side < 2; ++side) {
@@ -173,7 +208,6 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
     flows[side] = flows_.back().get();
   }
   const QueuePairs pairs = connect(ends[0]->host(), ends[1]->host(), config);
-  const bool cut_off = planned.host[0] == plan_.cut_off || planned.host[1] == plan_.cut_off;
   for (int side = 0; side < 2; ++side) {
     flows[side]->open(ends[side]->host(), ends[1 - side]->host(), *pairs.end[side], *pairs.end[1 - side],
                       config.domain);
@@ -184,8 +218,21 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
   for (CheckedFlow* flow : flows) flow->post_sends();
 }
 
+void Soak::open_datagrams(const DatagramConfig& planned, uint32_t number) {
+  datagrams_.push_back(std::make_unique<DatagramFlow>(planned, mix(plan_.seed + 0xDA7A + number)));
+  DatagramFlow& flow = *datagrams_.back();
+  Application& from = *applications_[planned.host[0]];
+  Application& to = *applications_[planned.host[1]];
+  flow.open(from.host(), to.host(), from.new_queue(), to.new_queue(), ProtectionDomain{1000 + number});
+  from.add(&flow);
+  to.add(&flow);
+  flow.post_receives();
+  flow.post_sends();
+}
+
 bool Soak::done() const {
-  return std::all_of(flows_.begin(), flows_.end(), [](const auto& flow) { return flow->done(); });
+  return std::all_of(flows_.begin(), flows_.end(), [](const auto& flow) { return flow->done(); }) &&
+         std::all_of(datagrams_.begin(), datagrams_.end(), [](const auto& flow) { return flow->done(); });
 }
 
 void Soak::on_alarm(uint32_t) {
@@ -227,6 +274,9 @@ SoakResult Soak::run() {
     if (!application->failure().empty()) fail(application->failure());
   for (const auto& flow : flows_)
     if (result_.failure.empty() && !flow->check_memory()) fail(flow->failure());
+  const bool duplicated = fabric_.core().trace.count(Fate::kDuplicated) > 0;
+  for (const auto& flow : datagrams_)
+    if (result_.failure.empty() && !flow->check(duplicated)) fail(flow->failure());
   collect();
   if (result_.failure.empty()) check_counters();
   applications_.clear();
@@ -266,6 +316,7 @@ void Soak::check_counters() {
     }
     if (frames_sent != counters.frames_sent || frames_received != counters.frames_received)
       fail("the engine of h" + std::to_string(number) + " counts other frames than its ports");
+    check_books(number);
     placed += counters.payload_bytes_placed;
     sent_bytes += counters.payload_bytes_sent;
     sent_packets += counters.data_packets_sent;
@@ -282,12 +333,74 @@ void Soak::check_counters() {
     bytes += flow->payload_bytes();
     packets += flow->packets();
   }
+  for (const auto& flow : datagrams_) {
+    sent_bytes -= flow->bytes_sent();
+    sent_packets -= flow->sent();
+    placed -= flow->bytes_received();
+  }
+  check_sums();
   for (size_t i = 0; i < kOperations.size(); ++i)
     fetched |= kOperations[i].fetches && (plan_.connections[0].flow[0].operations >> i & 1) != 0;
   if (plan_.cut_off == kNoHost && !fetched) {
     if (placed != bytes) fail("bytes were placed more than once, or not counted");
     if (sent_bytes != bytes || sent_packets != packets) fail("first transmissions do not add up");
   }
+}
+
+// Every frame an engine sent or received is counted once by what it was, or by why it was dropped; and what
+// is counted by cause or reason adds up.
+void Soak::check_books(uint32_t number) {
+  Host& host = fabric_.host(number);
+  const Counters& c = host.engine().counters();
+  const std::string where = " of h" + std::to_string(number);
+  if (c.nacks_sent != std::accumulate(c.nacks_sent_by.begin(), c.nacks_sent_by.end(), uint64_t{0}) ||
+      c.nacks_received !=
+          std::accumulate(c.nacks_received_by.begin(), c.nacks_received_by.end(), uint64_t{0}))
+    fail("NACKs" + where + " do not add up by reason");
+  if (c.nacks_stale + c.retransmits_nack > c.nacks_received) fail("NACKs" + where + " do not add up");
+  const PathCounters& p = c.paths;
+  if (p.restored_probe + p.restored_floor + p.restored_port + p.denied_bad > p.assumed_bad)
+    fail("paths" + where + " came back more often than they went");
+  if (p.forgiven > p.skipped + p.restored_probe) fail("paths" + where + " were forgiven without a mark");
+  for (const Application::Connected& connected : applications_[number]->connected())
+    if (connected.qp->transport() == Transport::kRc) return;  // counts its packets in its own way
+  if (c.retransmissions_sent > c.retransmits()) fail("retransmissions" + where + " without a cause");
+  const uint64_t sent = c.data_packets_sent + c.retransmissions_sent + c.sacks_sent + c.acks_sent +
+                        c.naks_sent + c.not_ready_sent + c.nacks_sent + c.probes_sent +
+                        c.endpoint_answers_sent + c.capability_requests_sent + c.port_updates_sent +
+                        c.ev_probes_sent;
+  if (sent != c.frames_sent)
+    fail("frames sent" + where + " do not add up: " + std::to_string(c.frames_sent) + " frames, " +
+         std::to_string(sent) + " by kind");
+  const uint64_t dropped =
+      std::accumulate(c.drops_undecodable.begin(), c.drops_undecodable.end(), c.drops_bad_icrc) +
+      c.drops_unknown_qp + c.drops_wrong_peer + c.drops_wrong_state + c.drops_unsupported +
+      c.drops_bad_control + c.drops_bad_queue_key + c.drops_no_receive + c.drops_too_long;
+  const uint64_t requests = c.requests_received + c.requests_refused + c.requests_in_vain + c.duplicates +
+                            c.out_of_window + c.trimmed_received + c.datagrams_received;
+  const uint64_t control = c.sacks_received + c.acks_received + c.naks_received + c.nacks_received +
+                           c.probes_received + c.endpoint_requests_received + c.endpoint_answers_received;
+  if (dropped + requests + control != c.frames_received)
+    fail("frames received" + where + " do not add up: " + std::to_string(c.frames_received) + " frames, " +
+         std::to_string(dropped + requests + control) + " by kind");
+}
+
+// Nobody hears what nobody said.
+void Soak::check_sums() {
+  if (fabric_.core().trace.count(Fate::kDuplicated) > 0) return;
+  Counters sum;
+  for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
+    const Counters& c = fabric_.host(number).engine().counters();
+    for (const auto field : {&Counters::sacks_sent, &Counters::sacks_received, &Counters::nacks_sent,
+                             &Counters::nacks_received, &Counters::acks_sent, &Counters::acks_received,
+                             &Counters::naks_sent, &Counters::naks_received, &Counters::not_ready_sent,
+                             &Counters::probes_sent, &Counters::probes_received, &Counters::probes_answered})
+      sum.*field += c.*field;
+  }
+  if (sum.sacks_received > sum.sacks_sent || sum.nacks_received > sum.nacks_sent ||
+      sum.acks_received + sum.naks_received > sum.acks_sent + sum.naks_sent + sum.not_ready_sent ||
+      sum.probes_received > sum.probes_sent || sum.probes_answered > sum.probes_received)
+    fail("more answers were heard than given");
 }
 
 // Every frame that entered the network has left it or is still in it, and every buffer is accounted for.

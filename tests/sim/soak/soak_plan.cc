@@ -120,7 +120,42 @@ PlannedConnection draw_connection(Random& random, const SoakPlan& plan, Operatio
   return connection;
 }
 
+// What came later has a random sequence of its own, so that the rest of every seed stays what it was.
+void draw_extras(SoakPlan* plan) {
+  Random random(mix(plan->seed + 0xE47A));
+  TransportConfig& transport = plan->host.engine.transport;
+  plan->srv6 = random.chance(0.4);
+  transport.dynamic_mpr = random.chance(0.3);
+  if (transport.dynamic_mpr && transport.window_packets >= 2 * kMprUnit && random.chance(0.7))
+    plan->mpr = static_cast<uint32_t>(random.between(1, transport.window_packets / kMprUnit)) * kMprUnit;
+  if (random.chance(0.25)) {
+    const double share = random.chance(0.5) ? 1 : 0.5;
+    for (PlannedConnection& connection : plan->connections) {
+      connection.plain_rc = random.chance(share);
+      // Going back again and again takes its time; a few messages show as much as many.
+      for (FlowConfig& flow : connection.flow)
+        if (connection.plain_rc) flow.messages = std::min(flow.messages, 16u);
+    }
+  }
+  if (!random.chance(0.3)) return;
+  for (uint64_t left = random.between(1, 3); left > 0; --left) {
+    DatagramConfig datagrams;
+    const uint32_t hosts = plan->topology.host_count();
+    datagrams.host[0] = static_cast<uint32_t>(random.below(hosts));
+    datagrams.host[1] = static_cast<uint32_t>((datagrams.host[0] + random.between(1, hosts - 1)) % hosts);
+    datagrams.bytes_max = plan->mtu;
+    datagrams.count = static_cast<uint32_t>(random.between(1, 100));
+    datagrams.receive_entries = static_cast<uint32_t>(random.between(1, 16));
+    plan->datagrams.push_back(datagrams);
+  }
+}
+
 }  // namespace
+
+bool SoakPlan::has_plain_rc() const {
+  return std::any_of(connections.begin(), connections.end(),
+                     [](const PlannedConnection& connection) { return connection.plain_rc; });
+}
 
 SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t controllers) {
   Random random(mix(seed + 1));
@@ -142,6 +177,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t control
     plan.cut_off = plan.connections[0].host[random.below(2)];
     plan.cut_off_at = random.between(0, 300) * kPerMicrosecond;
   }
+  draw_extras(&plan);
   return plan;
 }
 
@@ -151,12 +187,14 @@ std::string SoakPlan::describe() const {
   std::snprintf(
       text, sizeof text,
       "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "
-      "window %u packets %u bytes, %u immediates%s%s%s",
+      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s",
       topology.tiers, topology.host_count(), topology.planes, topology.spines, topology.host_gigabits,
       topology.spine_gigabits, topology.core_gigabits, host.v4 ? "v4" : "v6", mtu, connections.size(),
       transport.paths_per_plane, transport.window_packets, transport.window_bytes, transport.immediates_max,
-      topology.queue.trim_bytes != 0 ? ", trimming" : "", topology.reroute ? ", rerouting" : "",
-      cut_off != kNoHost ? ", one host cut off" : "");
+      kAlgorithms[static_cast<size_t>(transport.congestion)], srv6 ? ", srv6" : "",
+      has_plain_rc() ? ", plain rc" : "", datagrams.empty() ? "" : ", datagrams",
+      transport.dynamic_mpr ? ", dynamic mpr" : "", topology.queue.trim_bytes != 0 ? ", trimming" : "",
+      topology.reroute ? ", rerouting" : "", cut_off != kNoHost ? ", one host cut off" : "");
   return text;
 }
 
@@ -281,9 +319,11 @@ void draw_faults(const SoakPlan& plan, Fabric& fabric, FaultPlan* faults) {
   if (random.chance(0.15)) return;  // nothing else breaks
   const Picoseconds delay = random.between(1, 200) * kPerMicrosecond;
   const bool ends = random.chance(0.5);
-  if (random.chance(0.6)) drawer.on_all_paths(FaultKind::kLoss, random.chance(0.5) ? 0.02 : 0.30, 0, ends);
+  // Plain RC goes back for every packet that is lost or late: it lives with little of both.
+  const double most = plan.has_plain_rc() ? 0.02 : 0.30;
+  if (random.chance(0.6)) drawer.on_all_paths(FaultKind::kLoss, random.chance(0.5) ? 0.02 : most, 0, ends);
   if (random.chance(0.4)) drawer.on_all_paths(FaultKind::kDuplication, 0.50, delay, ends);
-  if (random.chance(0.4)) drawer.on_all_paths(FaultKind::kReordering, 0.30, delay, ends);
+  if (random.chance(0.4)) drawer.on_all_paths(FaultKind::kReordering, most, delay, ends);
   if (random.chance(0.3)) drawer.on_all_paths(FaultKind::kCorruption, 0.05, 0, ends);
   for (uint64_t count = random.below(4); count > 0; --count) drawer.somewhere();
   if (random.chance(0.2)) drawer.some_entropies();

@@ -11,12 +11,11 @@
 #include "tests/sim/fabric/topology.h"
 #include "tests/sim/host/host.h"
 #include "tests/sim/workload/checked_flow.h"
+#include "tests/sim/workload/datagram_flow.h"
 
 namespace mrc::sim {
 
-// The receiver-aware controller is left out: today's engine runs its timer for ever once a paced send is due
-// (seeds 67, 72, 75 with --controllers 3).
-inline constexpr uint32_t kControllersDrawn = 2;
+inline constexpr uint32_t kControllersDrawn = 3;
 
 struct PlannedConnection {
   uint32_t host[2];
@@ -24,6 +23,7 @@ struct PlannedConnection {
   uint32_t send_entries[2];
   uint32_t receive_entries[2];
   Psn first_psn[2];
+  bool plain_rc = false;  // RoCEv2 RC: one path, go-back-N
 };
 
 struct SoakPlan {
@@ -35,13 +35,17 @@ struct SoakPlan {
   uint8_t retry_exponential = 0;
   uint8_t rnr_timer = 1;
   uint8_t reads_max = 16;
+  bool srv6 = false;  // paths are lists of uSIDs; else EVs are hashed
+  uint32_t mpr = 0;   // what each end lets the other have, with dynamic MPR; 0 = not said
   std::vector<PlannedConnection> connections;
+  std::vector<DatagramConfig> datagrams;
   uint32_t cut_off = kNoHost;  // a host that loses all its links for good
   Picoseconds cut_off_at = 0;
   bool corrupting = false;  // some fault changes bytes
   uint64_t seed = 0;
 
   std::string describe() const;
+  bool has_plain_rc() const;
 };
 
 // `controllers`: how many of the congestion algorithms are drawn from, in the order of CongestionAlgorithm.

@@ -21,6 +21,7 @@ QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {
     const EndConfig& end = config.end[side];
     QueuePairConfig wanted;
     wanted.domain = config.domain;
+    wanted.transport = config.transport;
     wanted.send_completions = end.send_completions;
     wanted.receive_completions = end.receive_completions;
     wanted.send_entries = end.send_entries;
@@ -47,6 +48,7 @@ QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {
     receive.receive_psn = config.end[1 - side].first_psn;
     receive.rnr_timer = config.rnr_timer;
     receive.answers_max = config.reads_max;
+    receive.mpr = config.mpr;
     must(engine.modify(qp, receive, 0));
     QueuePairAttributes send;
     send.state = QueuePairState::kReadyToSend;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "tests/sim/host/host.h"
 
@@ -28,6 +29,8 @@ struct ConnectionConfig {
   uint8_t rnr_retry = 7;  // for ever
   uint8_t rnr_timer = 1;  // 10 us
   uint8_t reads_max = 16;
+  std::optional<Transport> transport;  // none: as the engine
+  std::optional<uint32_t> mpr;         // with dynamic MPR: what each end lets the other have
   EndConfig end[2];
 };
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// SRv6 for a simulated host: as many EVs per plane as are asked for, each a list of uSIDs through the fabric.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "libmrc/path/path_source.h"
+#include "tests/sim/fabric/fabric.h"
+
+namespace mrc::sim {
+
+class UsidPathSource : public PathSource {
+ public:
+  UsidPathSource(const Fabric& fabric, uint32_t host, uint32_t paths_per_plane)
+      : fabric_(fabric), host_(host), paths_per_plane_(paths_per_plane) {}
+
+  std::vector<EvEntry> paths_to(const IpAddress& destination) override {
+    std::vector<EvEntry> entries;
+    for (uint32_t i = 0; i < fabric_.config().planes * paths_per_plane_; ++i)
+      entries.push_back(path(destination, static_cast<Plane>(i / paths_per_plane_), i % paths_per_plane_));
+    return entries;
+  }
+  std::optional<EvEntry> path_back(const IpAddress& destination, Plane plane,
+                                   Entropy entropy) const override {
+    return path(destination, plane, static_cast<uint32_t>(entropy) % paths_per_plane_);
+  }
+
+ private:
+  EvEntry path(const IpAddress& destination, Plane plane, uint32_t choice) const {
+    const uint32_t to = static_cast<uint32_t>(destination.bytes[13]) << 16 |
+                        static_cast<uint32_t>(destination.bytes[14]) << 8 | destination.bytes[15];
+    EvEntry entry;
+    entry.plane = plane;
+    entry.entropy = make_entropy(plane, choice);
+    entry.has_outer = true;
+    entry.outer_destination = fabric_.usid_path(host_, to, plane, choice);
+    return entry;
+  }
+
+  const Fabric& fabric_;
+  uint32_t host_;
+  uint32_t paths_per_plane_;
+};
+
+}  // namespace mrc::sim

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What MRC asks of a requester, rule by rule (docs/protocol.md), seen on the wire.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+
+#include "tests/unit/qp_wire_tap.h"
+
+namespace mrc::test {
+namespace {
+
+constexpr uint32_t kFirst = 5;  // PSN of a's first packet
+
+bool is_data(const Packet& packet) {
+  return is_write(packet.bth.opcode);
+}
+bool drop_all(const Packet&) {
+  return true;
+}
+std::set<uint32_t> psns_of(const Tap& tap) {
+  std::set<uint32_t> psns;
+  for (const Packet& packet : tap.packets)
+    if (is_data(packet)) psns.insert(packet.bth.psn.value());
+  return psns;
+}
+
+TEST(RequesterRules, TheSamePacketAgainOnAFreshPath) {
+  RulePair pair;
+  Tap tap(pair.a);
+  // The path of the first packet is dead.
+  std::optional<Entropy> dead;
+  tap.drop = [&](const Packet& packet) {
+    if (!dead) dead = packet.entropy;
+    return packet.entropy == *dead;
+  };
+  pair.write(1, 8 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  std::vector<Packet> copies;
+  for (const Packet& packet : tap.packets)
+    if (packet.bth.psn == Psn(kFirst) && is_data(packet)) copies.push_back(packet);
+  ASSERT_EQ(copies.size(), 2u);
+  EXPECT_FALSE(copies[0].bth.retransmission);
+  EXPECT_TRUE(copies[1].bth.retransmission);
+  EXPECT_EQ(copies[0].bth.opcode, copies[1].bth.opcode);
+  EXPECT_EQ(copies[0].reth.address, copies[1].reth.address);
+  EXPECT_EQ(copies[0].meth.msn, copies[1].meth.msn);
+  EXPECT_NE(copies[0].time.timestamp, copies[1].time.timestamp);
+  EXPECT_NE(copies[0].entropy, copies[1].entropy) << "the path that lost it is out";
+  EXPECT_GE(pair.a.engine->counters().retransmissions_sent, 1u);
+}
+
+TEST(RequesterRules, NeverMoreThanMprPacketsBeyondTheCumulativePsn) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) { config->transport.window_packets = 64; };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = [](const Packet& packet) { return packet.bth.psn == Psn(kFirst); };
+  pair.write(1, 200 * 1024);
+  pair.run_for(5 * kMillisecond);
+  const auto psns = psns_of(tap);
+  EXPECT_EQ(*psns.rbegin(), kFirst + 63);
+  EXPECT_EQ(psns.size(), 64u);
+}
+
+TEST(RequesterRules, NeverMoreInFlightThanTheCongestionWindow) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.congestion = CongestionAlgorithm::kNscc;
+    config->transport.nscc = nscc_defaults(1'000'000'000, 50 * kMicrosecond, 1112, false);
+  };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = drop_all;
+  pair.write(1, 200 * 1024);
+  pair.run_for(50 * kMicrosecond);
+  // MRC 5.1: it goes on while the window is larger than what is in flight.
+  const uint64_t window = pair.a.qp->peer()->controller.cwnd();
+  const uint64_t packets = psns_of(tap).size();
+  EXPECT_EQ(packets, (window + nominal_size(1024) - 1) / nominal_size(1024));
+  EXPECT_LT(packets, 20u);
+}
+
+TEST(RequesterRules, NeverMoreThanMaxWimmImmediatesInFlight) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) { config->transport.immediates_max = 4; };
+  RulePair pair(options);
+  for (uint64_t i = 0; i < 10; ++i) pair.post_receive(pair.b, i, {});
+  Tap answers(pair.b);
+  answers.drop = drop_all;
+  Tap tap(pair.a);
+  for (uint32_t i = 0; i < 10; ++i) pair.write(i, 512, i * 1024, Operation::kWriteImm);
+  pair.run_for(60 * kMicrosecond);
+  EXPECT_EQ(psns_of(tap).size(), 4u);
+  answers.drop = nullptr;
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 10; }, kSecond));
+  EXPECT_EQ(pair.b.receives.pushed(), 10u);
+}
+
+TEST(RequesterRules, SacksAreMergedAndEveryGapIsFilledOnce) {
+  RulePair pair;
+  Tap tap(pair.a);
+  const std::set<uint32_t> gaps = {kFirst + 3, kFirst + 70, kFirst + 71, kFirst + 150, kFirst + 290};
+  tap.drop = [&](const Packet& packet) {
+    return is_data(packet) && !packet.bth.retransmission && gaps.count(packet.bth.psn.value()) != 0;
+  };
+  pair.write(1, 300 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  std::vector<uint32_t> again;
+  for (const Packet& packet : tap.packets)
+    if (packet.bth.retransmission) again.push_back(packet.bth.psn.value());
+  EXPECT_EQ(again.size(), gaps.size()) << "nothing that arrived is repeated";
+  EXPECT_EQ(std::set<uint32_t>(again.begin(), again.end()), gaps);
+  EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 300 * 1024));
+}
+
+// One packet is under way, and the peer says this about it.
+struct Nacked {
+  explicit Nacked(const PairOptions& options = strict_options()) : pair(options), tap(pair.a) {
+    tap.drop = drop_all;
+    pair.write(1, 1024);
+    pair.run_for(2 * kMicrosecond);
+  }
+  void nack(NackReason reason, int psn_change = 0, int stamp_change = 0) {
+    const Packet packet = tap.packets.at(tap.packets.size() - 1);
+    Bth bth;
+    bth.opcode = Opcode::kNack;
+    bth.destination = pair.a.qp->qpn();
+    bth.psn = packet.bth.psn;
+    Neth neth;
+    neth.reason = reason;
+    neth.psn = packet.bth.psn + psn_change;
+    neth.entropy = packet.entropy;
+    neth.timestamp = static_cast<uint16_t>(packet.time.timestamp + stamp_change);
+    tap.clear();
+    inject(pair, pair.a, {}, bth, neth);
+    pair.run_for(2 * kMicrosecond);
+  }
+  size_t sent_again() const { return static_cast<size_t>(psns_of(tap).count(kFirst)); }
+
+  RulePair pair;
+  Tap tap;
+};
+
+TEST(RequesterRules, EveryNackReasonHasItsReaction) {
+  struct Reaction {
+    NackReason reason;
+    bool penalises_path;
+    bool charges_retry;
+  };
+  constexpr Reaction kTable[] = {
+      {NackReason::kTrimmed, true, false},    {NackReason::kTrimmedLastHop, false, false},
+      {NackReason::kNoBitmap, false, true},   {NackReason::kNoPacketBuffer, false, true},
+      {NackReason::kNoResource, false, true}, {NackReason::kPsnOutOfWindow, false, true},
+  };
+  for (const Reaction& row : kTable) {
+    SCOPED_TRACE(static_cast<int>(row.reason));
+    Nacked world;
+    const Counters& counters = world.pair.a.engine->counters();
+    world.nack(row.reason);
+    EXPECT_EQ(world.sent_again(), 1u) << "at once";
+    EXPECT_EQ(counters.retransmits_nack, 1u);
+    EXPECT_EQ(counters.nacks_received_by[nack_index(row.reason)], 1u);
+    EXPECT_EQ(counters.paths.skipped, row.penalises_path ? 1u : 0u);
+    EXPECT_EQ(counters.paths_demoted, 0u);
+    // Retries: seven of them, and then it is over.
+    for (int i = 0; i < 6; ++i) world.nack(row.reason);
+    EXPECT_TRUE(world.pair.a.sends.empty());
+    world.nack(row.reason);
+    const auto ended = world.pair.poll(world.pair.a.sends);
+    ASSERT_EQ(ended.size(), row.charges_retry ? 1u : 0u);
+    for (const Completion& end : ended) EXPECT_EQ(end.status, CompletionStatus::kRetryExceeded);
+  }
+}
+
+TEST(RequesterRules, AnUnexpectedEventEndsTheConnectionAtOnce) {
+  Nacked world;
+  world.nack(NackReason::kUnexpectedEvent);
+  const auto ended = world.pair.poll(world.pair.a.sends);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].status, CompletionStatus::kRemoteOperationError);
+}
+
+TEST(RequesterRules, ANackOfAnEarlierCopyChangesNothing) {
+  Nacked world;
+  world.nack(NackReason::kTrimmed, 0, -3);
+  EXPECT_EQ(world.sent_again(), 0u);
+  EXPECT_EQ(world.pair.a.engine->counters().nacks_stale, 1u);
+}
+
+TEST(RequesterRules, SilenceIsAskedAboutThenRepeatedThenFatal) {
+  PairOptions options = strict_options();
+  options.timeout = 2 * kMillisecond;
+  options.retry_linear = 2;
+  options.retry_exponential = 2;
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = drop_all;
+  pair.write(1, 1024);
+  pair.run_for(1900 * kMicrosecond);
+  EXPECT_EQ(psns_of(tap).size(), 1u);
+  EXPECT_GE(tap.count(Opcode::kProbe), 1u) << "a probe before any timer";
+  EXPECT_EQ(tap.count(Opcode::kWriteOnly), 1u);
+  // Attempts after 2 ms, two more of the kind, then after 4 and, in vain, 8 ms.
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRetryExceeded);
+  EXPECT_EQ(tap.count(Opcode::kWriteOnly), 5u);
+  EXPECT_EQ(pair.a.engine->counters().retransmits_timeout, 4u);
+  EXPECT_EQ(pair.a.engine->counters().retry_exceeded, 1u);
+  EXPECT_NEAR(static_cast<double>(pair.now()), 18e6, 1e6);
+}
+
+TEST(RequesterRules, CompletionsWaitForTheTransportAck) {
+  RulePair pair;
+  Tap answers(pair.b);
+  answers.drop = [](const Packet& packet) { return packet.bth.opcode == Opcode::kAcknowledge; };
+  pair.write(1, 1024);
+  pair.run_for(500 * kMicrosecond);
+  EXPECT_GE(pair.a.engine->counters().sacks_received, 1u);
+  EXPECT_TRUE(pair.a.sends.empty()) << "a SACK alone completes nothing";
+  answers.drop = nullptr;
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
+}
+
+TEST(RequesterRules, ARefusalComesInItsTurn) {
+  RulePair pair;
+  Tap tap(pair.a);
+  bool blocked = true;
+  tap.drop = [&](const Packet& packet) { return blocked && packet.bth.psn == Psn(kFirst); };
+  pair.write(1, 1024);
+  pair.write(2, 1024)->remote_key = MemoryKey{0xDEAD};
+  pair.run_for(30 * kMicrosecond);
+  EXPECT_TRUE(pair.a.sends.empty()) << "SACKed, and refused later";
+  blocked = false;
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
+  const auto done = pair.poll(pair.a.sends);
+  EXPECT_EQ(done[0].status, CompletionStatus::kSuccess);
+  EXPECT_EQ(done[1].status, CompletionStatus::kRemoteAccessError);
+}
+
+TEST(RequesterRules, DynamicMprIsToldAndObeyed) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) { config->transport.dynamic_mpr = true; };
+  RulePair pair(options);
+  QueuePairAttributes attributes;
+  attributes.mpr = 100;
+  EXPECT_FALSE(pair.b.engine->modify(*pair.b.qp, attributes, pair.now())) << "units of 128";
+  attributes.mpr = 256;
+  ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, attributes, pair.now()));
+  Tap answers(pair.b);
+  pair.write(1, 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(answers.last(Opcode::kSack).sack.mpr, 2u);
+  EXPECT_EQ(pair.a.qp->requester().mpr(), 256u);
+  Tap tap(pair.a);
+  tap.drop = [](const Packet& packet) { return packet.bth.psn == Psn(kFirst + 1); };
+  pair.write(2, 600 * 1024);
+  pair.run_for(2 * kMillisecond);
+  EXPECT_EQ(*psns_of(tap).rbegin(), kFirst + 256);
+  // It shrinks: nothing new until what is out there fits.
+  attributes.mpr = 128;
+  ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, attributes, pair.now()));
+  pair.run_for(2 * kMillisecond);
+  EXPECT_EQ(pair.a.qp->requester().mpr(), 128u);
+  tap.drop = nullptr;
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
+  EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 600 * 1024));
+}
+
+TEST(RequesterRules, MprThatIsNotNegotiatedIsNotTold) {
+  RulePair pair;
+  QueuePairAttributes attributes;
+  attributes.mpr = 128;
+  ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, attributes, pair.now()));
+  Tap answers(pair.b);
+  pair.write(1, 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(answers.last(Opcode::kSack).sack.mpr, 0u);
+  EXPECT_GT(pair.a.qp->requester().mpr(), 1024u);
+}
+
+TEST(ControllerRules, AnEvProbeMeasuresTheRoundTrip) {
+  RulePair pair(strict_options(2));
+  pair.run_for(10 * kMicrosecond);
+  Tap tap(pair.a);
+  EvProbe probe;
+  probe.source = pair.address_of(pair.a);
+  probe.destination = pair.address_of(pair.b);
+  probe.path.plane = 1;
+  probe.path.entropy = make_entropy(1, 9);
+  probe.cookie = 99;
+  ASSERT_TRUE(pair.a.engine->send_ev_probe(probe, pair.now()));
+  pair.run_for(30 * kMicrosecond);
+  ASSERT_EQ(pair.a.seen.probes.count(99), 1u);
+  EXPECT_NEAR(static_cast<double>(pair.a.seen.probes[99]), 10e3, 3e3) << "5 us each way";
+  EXPECT_EQ(tap.last(Opcode::kEndpointRequest).entropy, probe.path.entropy);
+  EXPECT_EQ(tap.last(Opcode::kEndpointRequest).erth.operation, EndpointOperation::kEvProbe);
+  EXPECT_EQ(pair.a.engine->counters().ev_probes_answered, 1u);
+  probe.path.plane = 2;
+  EXPECT_FALSE(pair.a.engine->send_ev_probe(probe, pair.now())) << "there is no such port";
+}
+
+TEST(ControllerRules, APortThatGoesDownIsToldAndComesBack) {
+  RulePair pair(strict_options(2));
+  pair.write(1, 64 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  pair.a.ports[0]->up = false;
+  pair.run_for(200 * kMicrosecond);
+  EXPECT_EQ(pair.a.qp->paths().port_planes(), 2u);
+  EXPECT_EQ(pair.b.qp->paths().port_planes(), 2u) << "the peer was told";
+  Tap tap(pair.a);
+  pair.write(2, 64 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
+  EXPECT_EQ(pair.a.qp->paths().active_planes(), 2u);
+  pair.a.ports[0]->up = true;
+  pair.run_for(200 * kMicrosecond);
+  EXPECT_EQ(pair.b.qp->paths().port_planes(), 3u);
+  EXPECT_GE(pair.b.engine->counters().port_updates_received, 2u);
+}
+
+TEST(EventTrace, TellsTheStoryOfALoss) {
+  RulePair pair;
+  pair.a.qp->trace().enable(64);
+  Tap tap(pair.a);
+  // The path of the first packet is dead.
+  std::optional<Entropy> dead;
+  tap.drop = [&](const Packet& packet) {
+    if (!dead) dead = packet.entropy;
+    return packet.entropy == *dead;
+  };
+  pair.write(1, 8 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  const EventTrace& trace = pair.a.qp->trace();
+  std::vector<TraceEvent> story;
+  for (size_t i = 0; i < trace.size(); ++i)
+    if (trace.at(i).psn == Psn(kFirst)) story.push_back(trace.at(i).event);
+  ASSERT_GE(story.size(), 4u);
+  EXPECT_EQ(story[0], TraceEvent::kSent);
+  EXPECT_TRUE(story[1] == TraceEvent::kLostSamePath || story[1] == TraceEvent::kLostReordering);
+  EXPECT_EQ(story[2], TraceEvent::kPathBad);
+  EXPECT_EQ(story[3], TraceEvent::kSentAgain);
+  EXPECT_STREQ(name_of(story[3]), "sent_again");
+  EXPECT_FALSE(pair.b.qp->trace().on());
+}
+
+TEST(EventTrace, KeepsTheNewest) {
+  EventTrace trace;
+  trace.note(1, TraceEvent::kSent, Psn(1));
+  EXPECT_EQ(trace.size(), 0u) << "off";
+  trace.enable(4);
+  for (uint32_t i = 0; i < 10; ++i) trace.note(i, TraceEvent::kSent, Psn(i));
+  ASSERT_EQ(trace.size(), 4u);
+  EXPECT_EQ(trace.forgotten(), 6u);
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(trace.at(i).psn, Psn(static_cast<uint32_t>(6 + i)));
+}
+
+}  // namespace
+}  // namespace mrc::test

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What MRC asks of a responder, rule by rule (docs/protocol.md), seen on the wire.
+#include <gtest/gtest.h>
+
+#include "tests/unit/qp_wire_tap.h"
+
+namespace mrc::test {
+namespace {
+
+constexpr uint32_t kFirst = 5;  // PSN of a's first packet
+
+TEST(ResponderRules, PacketsArePlacedAsTheyArrive) {
+  RulePair pair;
+  Tap tap(pair.a);
+  bool blocked = true;
+  tap.drop = [&](const Packet& packet) { return blocked && packet.bth.psn == Psn(kFirst); };
+  pair.write(1, 3 * 1024);
+  pair.run_for(30 * kMicrosecond);
+  EXPECT_EQ(pair.target[0], 0) << "its packet was kept back";
+  EXPECT_EQ(0, std::memcmp(pair.target.data() + 1024, pair.data.data() + 1024, 2048));
+  EXPECT_TRUE(pair.a.sends.empty());
+  blocked = false;
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 3072));
+}
+
+TEST(ResponderRules, ADuplicateIsAnsweredAndNotPlaced) {
+  RulePair pair;
+  Tap sent(pair.a);
+  pair.write(1, 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  pair.target[0] = 0x77;  // the application has gone on
+  Tap answers(pair.b);
+  pair.b.ports[0]->arrived.emplace(pair.now(), sent.frames.at(0));
+  pair.run_for(10 * kMicrosecond);
+  EXPECT_EQ(pair.target[0], 0x77);
+  EXPECT_EQ(answers.count(Opcode::kSack), 1u);
+  EXPECT_EQ(answers.count(Opcode::kAcknowledge), 1u) << "the requester may have missed it";
+  EXPECT_EQ(pair.b.engine->counters().duplicates, 1u);
+}
+
+TEST(ResponderRules, ImmediatesWaitForEverythingBefore) {
+  RulePair pair;
+  for (uint64_t i = 0; i < 4; ++i) pair.post_receive(pair.b, i, {});
+  Tap tap(pair.a);
+  bool blocked = true;
+  tap.drop = [&](const Packet& packet) { return blocked && packet.bth.psn == Psn(kFirst); };
+  pair.write(0, 1024);
+  for (uint32_t i = 1; i <= 4; ++i) pair.write(i, 512, i * 1024, Operation::kWriteImm);
+  pair.run_for(40 * kMicrosecond);
+  EXPECT_TRUE(pair.b.receives.empty());
+  EXPECT_EQ(pair.target[4096], pair.data[4096]) << "the data are there already";
+  blocked = false;
+  ASSERT_TRUE(pair.run([&] { return pair.b.receives.pushed() == 4; }, kSecond));
+  const auto received = pair.poll(pair.b.receives);
+  for (uint32_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(received[i].work_id, i);
+    EXPECT_EQ(received[i].immediate, i + 1);
+  }
+}
+
+// How many SACKs a packet causes at once.
+size_t sacks_after(RulePair& pair, Tap& tap, uint32_t psn, const Bth& bth, const Craft& craft = {}) {
+  tap.clear();
+  pair.put(psn, bth, craft);
+  pair.run_for(3 * kMicrosecond);
+  return tap.count(Opcode::kSack);
+}
+
+TEST(ResponderRules, WhatMakesASackGoOut) {
+  RulePair pair;
+  Tap tap(pair.b);
+  uint32_t psn = kFirst;
+  EXPECT_EQ(sacks_after(pair, tap, psn, pair.bth(psn)), 1u) << "the first packet";
+  // 16 KiB and a little: every packet counts as 1 KiB at least.
+  Craft small;
+  small.payload = {1, 2, 3, 4};
+  size_t sacks = 0;
+  for (int i = 0; i < 16; ++i) sacks += sacks_after(pair, tap, ++psn, pair.bth(psn), small);
+  EXPECT_EQ(sacks, 0u);
+  EXPECT_EQ(sacks_after(pair, tap, ++psn, pair.bth(psn), small), 1u) << "more than 16 KiB";
+  EXPECT_EQ(sacks_after(pair, tap, ++psn, pair.bth(psn)), 0u) << "the count begins anew";
+  EXPECT_EQ(sacks_after(pair, tap, ++psn, pair.bth(psn, true)), 1u) << "AckReq";
+  EXPECT_EQ(sacks_after(pair, tap, ++psn, pair.bth(psn, false, true)), 1u) << "a retransmission";
+  Craft marked;
+  marked.ecn = Ecn::kCongestion;
+  EXPECT_EQ(sacks_after(pair, tap, ++psn, pair.bth(psn), marked), 1u) << "CE";
+  tap.clear();
+  Bth probe;
+  probe.opcode = Opcode::kProbe;
+  probe.destination = pair.b.qp->qpn();
+  Peth peth;
+  peth.probe_id = 77;
+  inject(pair, pair.b, {}, probe, peth);
+  pair.run_for(3 * kMicrosecond);
+  ASSERT_EQ(tap.count(Opcode::kSack), 1u) << "a probe";
+  EXPECT_TRUE(tap.last(Opcode::kSack).sack.answers_probe);
+  EXPECT_EQ(tap.last(Opcode::kSack).sack.trigger, 77u);
+}
+
+TEST(ResponderRules, WhatASackTells) {
+  RulePair pair;
+  Tap tap(pair.b);
+  pair.put(kFirst, pair.bth(kFirst), {});
+  pair.put(kFirst + 2, pair.bth(kFirst + 2), {});
+  pair.run_for(3 * kMicrosecond);
+  tap.clear();
+  Craft marked;
+  marked.ecn = Ecn::kCongestion;
+  marked.entropy = Entropy{0xC123};
+  pair.put(kFirst + 5, pair.bth(kFirst + 5), marked, 0x4321);
+  pair.run_for(3 * kMicrosecond);
+  ASSERT_GE(tap.count(Opcode::kSack), 1u);
+  const Packet& packet = tap.last(Opcode::kSack);
+  const Sack& sack = packet.sack;
+  EXPECT_EQ(sack.cumulative_psn, Psn(kFirst));
+  EXPECT_EQ(packet.bth.psn, Psn(kFirst));
+  EXPECT_EQ(static_cast<int16_t>(sack.trigger), 5);
+  EXPECT_EQ(sack.entropy, Entropy{0xC123});
+  EXPECT_EQ(sack.timestamp, 0x4321);
+  EXPECT_EQ(sack.mark, PathMark::kSkipOnce);
+  EXPECT_EQ(sack.out_of_order, 2u);
+  EXPECT_EQ(sack.received_units, 3u * 1024 / 256);
+  EXPECT_EQ(sack.mpr, 0u) << "dynamic MPR is off";
+  const Psn base = sack.cumulative_psn + sack.bitmap_offset;
+  for (uint32_t psn = kFirst + 1; psn <= kFirst + 5; ++psn) {
+    if (Psn(psn) < base) continue;
+    const bool there = psn == kFirst + 2 || psn == kFirst + 5;
+    EXPECT_EQ((sack.bitmap >> (Psn(psn) - base) & 1) != 0, there) << psn;
+  }
+}
+
+TEST(ResponderRules, ATrimmedPacketIsAskedFor) {
+  for (const bool last_hop : {false, true}) {
+    RulePair pair;
+    Tap tap(pair.b);
+    Craft trimmed;
+    trimmed.dscp = last_hop ? 16 : 12;
+    trimmed.cut = 14 + 20 + 8 + 12 + 4 + 4 + 10;
+    trimmed.entropy = Entropy{0xC222};
+    pair.put(kFirst + 1, pair.bth(kFirst + 1), trimmed, 0x2222);
+    pair.run_for(3 * kMicrosecond);
+    ASSERT_EQ(tap.count(Opcode::kNack), 1u);
+    const Neth& neth = tap.last(Opcode::kNack).neth;
+    EXPECT_EQ(neth.reason, last_hop ? NackReason::kTrimmedLastHop : NackReason::kTrimmed);
+    EXPECT_EQ(neth.psn, Psn(kFirst + 1));
+    EXPECT_EQ(neth.entropy, Entropy{0xC222});
+    EXPECT_EQ(neth.timestamp, 0x2222);
+    EXPECT_EQ(pair.b.engine->counters().nacks_sent_by[nack_index(neth.reason)], 1u);
+    // Once the data are there, a SACK says so instead.
+    pair.put(kFirst, pair.bth(kFirst), {});
+    pair.run_for(3 * kMicrosecond);
+    tap.clear();
+    pair.put(kFirst, pair.bth(kFirst), trimmed);
+    pair.run_for(3 * kMicrosecond);
+    EXPECT_EQ(tap.count(Opcode::kNack), 0u);
+    EXPECT_EQ(tap.count(Opcode::kSack), 1u);
+  }
+}
+
+TEST(ResponderRules, OutOfTheWindowIsToldOnceInAWhile) {
+  RulePair pair;
+  Tap tap(pair.b);
+  pair.run_for(200 * kMicrosecond);
+  for (uint32_t i = 0; i < 10; ++i) pair.put(kFirst, pair.bth(kFirst + 1024 + i), {});
+  pair.run_for(5 * kMicrosecond);
+  EXPECT_EQ(pair.b.engine->counters().out_of_window, 10u);
+  ASSERT_EQ(tap.count(Opcode::kNack), 1u);
+  EXPECT_EQ(tap.last(Opcode::kNack).neth.reason, NackReason::kPsnOutOfWindow);
+  EXPECT_EQ(pair.target[(kFirst % 512) * 1024], 0);
+}
+
+TEST(ResponderRules, EndpointRequestsAreAnsweredFromQpn2) {
+  RulePair pair;
+  Tap tap(pair.b);
+  Bth bth;
+  bth.opcode = Opcode::kEndpointRequest;
+  bth.destination = kEndpointQpn;
+  bth.psn = Psn(0x4242);
+  Erth erth;
+  erth.operation = EndpointOperation::kEvProbe;
+  erth.time = {0x5555, true};
+  Craft craft;
+  craft.source = IpAddress::v4(10, 9, 9, 9);  // nobody it is connected to
+  craft.entropy = Entropy{0xC0DE};
+  inject(pair, pair.b, craft, bth, erth);
+  pair.run_for(3 * kMicrosecond);
+  ASSERT_EQ(tap.count(Opcode::kEndpointResponse), 1u);
+  const Packet& answer = tap.last(Opcode::kEndpointResponse);
+  EXPECT_EQ(answer.bth.destination, kEndpointQpn);
+  EXPECT_EQ(answer.bth.psn, Psn(0x4242));
+  EXPECT_EQ(answer.eeth.timestamp, 0x5555);
+  EXPECT_EQ(answer.destination, craft.source);
+  EXPECT_EQ(answer.entropy, craft.entropy);
+}
+
+TEST(ResponderRules, PortUpdatesCountFromPeersOnly) {
+  RulePair pair(strict_options(2));
+  Bth bth;
+  bth.opcode = Opcode::kEndpointRequest;
+  bth.destination = kEndpointQpn;
+  Erth erth;
+  erth.operation = EndpointOperation::kPortStatusUpdate;
+  erth.port_status_mask = 1;
+  Craft stranger;
+  stranger.source = IpAddress::v4(10, 9, 9, 9);
+  inject(pair, pair.b, stranger, bth, erth);
+  pair.run_for(3 * kMicrosecond);
+  EXPECT_EQ(pair.b.qp->paths().port_planes(), 3u);
+  EXPECT_EQ(pair.b.engine->counters().port_updates_refused, 1u);
+  inject(pair, pair.b, {}, bth, erth);
+  pair.run_for(3 * kMicrosecond);
+  EXPECT_EQ(pair.b.qp->paths().port_planes(), 1u);
+}
+
+TEST(ResponderRules, WhoOnlyReceivesProbesItsWayBack) {
+  PairOptions options = strict_options(2);
+  RulePair pair(options);
+  Tap tap(pair.b);
+  for (uint32_t i = 0; i < 40; ++i) {
+    pair.write(i, 16 * 1024);
+    pair.run_for(100 * kMicrosecond);
+  }
+  EXPECT_GE(tap.count(Opcode::kProbe), 5u);
+  EXPECT_LE(tap.count(Opcode::kProbe), 20u) << "once in a while";
+  EXPECT_GE(pair.b.engine->counters().probes_answered, tap.count(Opcode::kProbe) - 1);
+  EXPECT_EQ(pair.a.engine->counters().probes_sent, 0u) << "whoever sends hears of its paths";
+}
+
+}  // namespace
+}  // namespace mrc::test
