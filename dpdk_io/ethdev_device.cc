@@ -19,13 +19,14 @@ namespace mrc {
 namespace {
 
 // Frames in each ring of net_af_packet. The driver counts on frames that fill blocks without a rest, and the
-// kernel on blocks of whole pages. It puts its own header and 16 bytes of alignment before a frame.
+// kernel on blocks of whole pages. A frame must also fit into one of our buffers. The kernel puts at most 80
+// bytes before it: its own header, an address, and an alignment.
 constexpr unsigned kFrameBytes = kBufferBytes;
 constexpr unsigned kFramesPerBlock = 16;
 constexpr unsigned kBlockBytes = kFrameBytes * kFramesPerBlock;
 constexpr unsigned kFrames = 512;
 static_assert(kBlockBytes % 4096 == 0 && kFrames % kFramesPerBlock == 0);
-static_assert(kFrameBytes >= kFrameBytesMax + 96);
+static_assert(kFrameBytes >= kFrameBytesMax + 80);
 
 constexpr uint16_t kDescriptors = 512;
 

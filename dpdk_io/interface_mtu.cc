@@ -17,8 +17,10 @@ namespace {
 
 constexpr uint32_t kMtuLeast = 256;
 
-// IPv6, UDP and the transport's headers and trailer.
-constexpr uint32_t kHeaderBytes = kFrameBytesMax - kMtuMax - kEthernetBytes - kIpv6Bytes;
+// IPv6, UDP and the transport's headers and trailer. Without a segment routing header: the templates of the
+// configuration need none, all their segments fit into one address.
+constexpr uint32_t kHeaderBytes =
+    kFrameBytesMax - kMtuMax - kEthernetBytes - kIpv6Bytes - kSegmentHeaderBytes;
 
 // 0: not there.
 uint32_t mtu_of(const std::string& interface) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/link_monitor.h"
 
-#include <linux/neighbour.h>
 #include <linux/if.h>
+#include <linux/neighbour.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

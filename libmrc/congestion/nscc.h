@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// NSCC ("uet-1.0-nscc", MRC 5, 12.R12): a window in bytes, clocked by SACKs, steered by ECN and delay. Pure logic: no
-// paths, no PSNs, no clock.
+// NSCC ("uet-1.0-nscc", MRC 5, 12.R12): a window in bytes, clocked by SACKs, steered by ECN and delay. Pure
+// logic: no paths, no PSNs, no clock.
 #pragma once
 
 #include <algorithm>

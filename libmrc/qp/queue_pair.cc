@@ -190,7 +190,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
       make_single_path(services);
       break;
     case Wire::kDatagram:
-      connection_.mtu = services.config.datagram_bytes_max;
+      connection_.mtu = std::min(connection_.mtu, services.config.datagram_bytes_max);
       datagram_.reset(copied_segments(), seed_);
       return;  // every datagram has a destination of its own
   }

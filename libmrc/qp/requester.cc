@@ -241,8 +241,10 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   const bool last = base.psn == message.last_psn;
   Bth bth = base;
   bth.opcode = message_opcode(request.operation, first, last);
+  // Also while it is not known yet what the peer can do: an event that does not come is a program that sleeps
+  // on.
   bth.solicited = last && (request.flags & kSolicited) != 0 &&
-                  cx.connection.extension == PeerExtension::kSupported && consumes_receive(request.operation);
+                  cx.connection.extension != PeerExtension::kRefused && consumes_receive(request.operation);
   const Meth meth{message.receive_msn, message.msn};
   const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
   constexpr size_t kCommon = Bth::kBytes + Meth::kBytes + Tseth::kBytes;

@@ -161,8 +161,9 @@ bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) c
   if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
   if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
   const MemoryRegion* region = cx.services.memory.find(reth.key);
-  if (region == nullptr || region->domain != cx.connection.domain || (region->access & kRemoteWrite) == 0)
-    return false;
+  const Accessor& by = cx.connection.domain;
+  if (region == nullptr || region->domain != by.domain || (region->access & kRemoteWrite) == 0) return false;
+  if (region->owner != Qpn{} && region->owner != by.qpn) return false;
   const uint64_t bytes = packet.payload.size();
   if (!region->contains(reth.address, bytes) || reth.message_bytes > region->bytes) return false;
   const Opcode opcode = packet.bth.opcode;

@@ -66,7 +66,7 @@ struct DatagramAddress {
   Qpn qpn;
   uint32_t queue_key = 0;
   // By which queue pair number the ports find the way, if not by `qpn`: QPN 1 is that of every process.
-  Qpn via;
+  Qpn via{};
   uint32_t reserved = 0;
 
   Qpn way() const { return via == Qpn{} ? qpn : via; }

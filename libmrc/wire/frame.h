@@ -19,7 +19,9 @@ namespace mrc {
 // The largest frame: Ethernet, SRv6 outer header and routing header, IPv6, UDP, BTH, METH, TSETH, RETH,
 // ImmDt, 4 KiB, ICRC.
 inline constexpr size_t kMtuMax = 4096;
-inline constexpr size_t kFrameBytesMax = 14 + 40 + 24 + 40 + 8 + 12 + 4 + 4 + 16 + 4 + kMtuMax + 4;
+inline constexpr size_t kSegmentHeaderBytes = 24;  // with one segment
+inline constexpr size_t kFrameBytesMax =
+    14 + 40 + kSegmentHeaderBytes + 40 + 8 + 12 + 4 + 4 + 16 + 4 + kMtuMax + 4;
 
 // Everything below UDP that stays the same towards one destination on one plane.
 struct NetworkHeader {

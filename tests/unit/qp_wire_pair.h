@@ -108,8 +108,8 @@ struct PairOptions {
   uint8_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
   uint32_t shared_entries = 0;  // of a shared receive queue at end b
   uint32_t receive_entries = 64;
-  bool b_sends = true;      // else it stays in RTR
-  bool b_reaches_a = true;  // else its ports know no next hop at first
+  bool b_sends = true;                      // else it stays in RTR
+  bool b_reaches_a = true;                  // else its ports know no next hop at first
   std::function<void(EngineConfig*)> tune;  // of both engines
 };
 
