@@ -70,6 +70,7 @@ uint8_t remote_rights(unsigned access) {
 
 bool in_range(const ibv_qp_attr& from, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && from.port_num != limits::kPort) return false;
+  if ((mask & IBV_QP_AV) != 0 && from.ah_attr.port_num != limits::kPort) return false;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && from.pkey_index != 0) return false;
   // No more than query_port() promises: longer packets would not fit through the ports' interfaces.
   if ((mask & IBV_QP_PATH_MTU) != 0 &&

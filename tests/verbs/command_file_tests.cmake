@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The command file by each of its back ends: what libibverbs does by itself, forks and ends, and Debian's programs.
+if(MRC_SANITIZE STREQUAL thread)  # as with the conformance program
+  return()
+endif()
 foreach(backend got fuse broker)
   set(with ${CMAKE_CURRENT_SOURCE_DIR}/command_file.sh ${CMAKE_BINARY_DIR} ${backend})
   mrc_verbs_test(command_file_${backend} 120 ${with} ${program} $<TARGET_FILE:conformance>
