@@ -126,6 +126,7 @@ void* start_in_helper(void* argument) {
   if (start->options.pci.empty()) words.emplace_back("--no-pci");
   for (const std::string& address : start->options.pci) words.insert(words.end(), {"-a", address});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   if (!debugging()) silence_logs();

@@ -45,7 +45,8 @@ bool read_imports(const void* address, Imports* imports) {
   const void *calls = nullptr, *data = nullptr;
   size_t calls_bytes = 0, data_bytes = 0;
   for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
-    const auto* pointer = reinterpret_cast<const void*>(entry->d_un.d_ptr);
+    const auto* pointer =
+        reinterpret_cast<const void*>(entry->d_un.d_ptr);  // NOLINT(performance-no-int-to-ptr)
     switch (entry->d_tag) {
       case DT_SYMTAB:
         imports->symbols = static_cast<const ElfW(Sym)*>(pointer);
@@ -106,10 +107,11 @@ Range relro_pages(uintptr_t base) {
 
 int write_slot(uintptr_t slot, void* replacement, const Range& read_only) {
   const auto page_bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  void* page = reinterpret_cast<void*>(slot & ~(page_bytes - 1));
+  void* page = reinterpret_cast<void*>(slot & ~(page_bytes - 1));  // NOLINT(performance-no-int-to-ptr)
   const bool locked = slot >= read_only.first && slot < read_only.end;
   if (locked && mprotect(page, page_bytes, PROT_READ | PROT_WRITE) != 0) return -errno;
-  __atomic_store_n(reinterpret_cast<void**>(slot), replacement, __ATOMIC_RELEASE);
+  auto** const import = reinterpret_cast<void**>(slot);  // NOLINT(performance-no-int-to-ptr)
+  __atomic_store_n(import, replacement, __ATOMIC_RELEASE);
   if (locked) mprotect(page, page_bytes, PROT_READ);
   return 0;
 }
@@ -149,7 +151,8 @@ const void* find_loaded_library(const char* name) {
         if (std::strstr(file ? file : info->dlpi_name, wanted->name) == nullptr) return 0;
         for (const auto& header : std::span(info->dlpi_phdr, info->dlpi_phnum)) {
           if (header.p_type != PT_LOAD) continue;
-          wanted->address = reinterpret_cast<const void*>(info->dlpi_addr + header.p_vaddr);
+          const uintptr_t start = info->dlpi_addr + header.p_vaddr;
+          wanted->address = reinterpret_cast<const void*>(start);  // NOLINT(performance-no-int-to-ptr)
           return 1;
         }
         return 0;

@@ -125,9 +125,9 @@ template <typename Table>
 bool read_keys(const std::vector<Key<Table>>& keys, const std::string& title, const toml::table& from,
                const std::string& file, Table* to, std::string* error) {
   for (const auto& [name, node] : from) {
-    const auto known = std::find_if(keys.begin(), keys.end(), [&](const Key<Table>& key) {
-      return key.name == name.str();  // NOLINT: structured bindings are not captured otherwise
-    });
+    const std::string_view wanted = name.str();
+    const auto known =
+        std::find_if(keys.begin(), keys.end(), [&](const Key<Table>& key) { return key.name == wanted; });
     if (known != keys.end()) {
       if (known->set(node, to)) continue;
       *error = at(file, node.source()) + quoted(name.str()) + " in " + title + " must be " +
@@ -135,9 +135,9 @@ bool read_keys(const std::vector<Key<Table>>& keys, const std::string& title, co
       return false;
     }
     std::string names;
-    for (const Key<Table>& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
-    *error = at(file, name.source()) + "unknown key " + quoted(name.str()) + " in " + title +
-             "; known keys: " + names;
+    for (const Key<Table>& key : keys) names.append(names.empty() ? "" : ", ").append(key.name);
+    *error = at(file, name.source()) + "unknown key " + quoted(name.str());
+    error->append(" in ").append(title).append("; known keys: ").append(names);
     return false;
   }
   return true;

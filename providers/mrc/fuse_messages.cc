@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "providers/mrc/address.h"
+
 namespace mrc::provider {
 namespace {
 
@@ -73,7 +75,7 @@ void answer_write(int device_fd, const fuse_in_header& header, const fuse_write_
 // bytes again, for the handler reads and writes at the caller's address itself.
 void answer_ioctl(int device_fd, const fuse_in_header& header, const fuse_ioctl_in& in,
                   const FuseAnswers& answers) {
-  void* argument = reinterpret_cast<void*>(static_cast<uintptr_t>(in.arg));
+  void* argument = pointer_at(in.arg);
   const int result = answers.on_ioctl ? answers.on_ioctl(header.pid, in.cmd, argument) : -EPERM;
   if (result < 0) return reply(device_fd, header.unique, result);
   struct {
