@@ -112,7 +112,8 @@ CASE("cq.poll_in_order") {
 CASE("cq.poll_several_at_once") {
   Pair pair;
   await_arrival(pair, 10);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the data are there, their acknowledgements soon
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(100));  // the data are there, their acknowledgements soon
   ibv_wc completions[16];
   CHECK_EQ(ibv_poll_cq(pair.a.send_cq, 4, completions), 4);
   CHECK_EQ(completions[3].wr_id, 3);
