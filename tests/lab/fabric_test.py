@@ -187,9 +187,8 @@ def case_clean(program):
     inside.terminate()
     check(inside.wait(5) == 128 + 15, 'signals are passed on')
     lab.end()
-    # In the foreground: ^C.
-    lab.environment['MRC_LAB_DIR'] += '2'
-    lab.directory = lab.environment['MRC_LAB_DIR']
+    # In the foreground: ^C. Its files are in a directory that lab.end() removes once more.
+    lab.environment['MRC_LAB_DIR'] = lab.directory + '/s2'
     front = lab.start('up', '--planes', '1', '--spines', '1', '--foreground')
     check('up in' in front.stdout.readline(), 'up --foreground')
     pids = processes_of(lab)
@@ -201,7 +200,7 @@ def case_clean(program):
             except ProcessLookupError:
                 pass
     check(front.wait(5) == 0, 'end of the foreground lab')
-    check(not any(map(is_alive, pids)) and not os.path.exists(lab.directory), 'something is left')
+    check(not any(map(is_alive, pids)) and not os.path.exists(lab.directory + '/s2'), 'something is left')
 
 
 def case_rootless(program):
