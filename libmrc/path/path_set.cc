@@ -120,9 +120,11 @@ void PathSet::shuffle() {
 PathId PathSet::select(PlaneMask usable) {
   usable &= active_planes_;
   if (usable == 0) return kNoPath;
+  const bool common = marks_are_common();
   bool forgiven = false;
   PathId second_choice = kNoPath;
-  for (size_t step = 0; step < order_.size(); ++step) {
+  // Two rounds: the end of one and the start of the next, newly shuffled, need not meet every path.
+  for (size_t step = 0; step < 2 * order_.size(); ++step) {
     const PathId id = slots_[order_[cursor_]];
     if (++cursor_ == order_.size()) {
       cursor_ = 0;
@@ -131,15 +133,18 @@ PathId PathSet::select(PlaneMask usable) {
     if (id == kNoPath) continue;
     Path& candidate = path(id);
     if ((usable >> candidate.plane & 1) == 0) continue;
+    if (common && candidate.state == PathState::kSkip) forgive(candidate);
     if (candidate.state == PathState::kGood) {
-      if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) return id;
+      if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) {
+        if (candidate.mark_level > 1 && !common) miss_turns(candidate);
+        return id;
+      }
       if (second_choice == kNoPath) second_choice = id;
     } else if (candidate.state == PathState::kSkip) {
       if (second_choice == kNoPath) second_choice = id;
       if (!forgiven) {
-        candidate.state = PathState::kGood;
+        if (--candidate.skip_turns == 0) forgive(candidate);
         forgiven = true;
-        tally(&PathCounters::forgiven);
       }
     }
   }
@@ -177,17 +182,36 @@ PathId PathSet::find(Entropy entropy, Plane plane) const {
 
 // ---------------------------------------------------------------------------------------------------- ECN
 
-void PathSet::skip_once(PathId id) {
+// MRC 4.2 leaves it open how long SKIP lasts. One turn takes at most half of its packets off a path; one that
+// belongs to somebody else, such as a flow that has no other, has to be left nearly alone. So every mark in a
+// row doubles what is missed, and every answer without one takes a doubling back. From the second mark on a
+// path gets single packets until their answers are better: a whole round trip of them would be too late.
+void PathSet::skip(Path& busy, uint8_t level) {
   if (marks_are_common()) return;  // MRC 5.4: the last hop marks everything; no path is better
+  busy.mark_level = static_cast<uint8_t>(std::clamp(busy.mark_level + 1, level + 1, kMarkLevelMax + 0));
   // MRC 4.3 [P]: a mark on a path that already skips does not add another turn.
-  if (path(id).state != PathState::kGood) return;
-  path(id).state = PathState::kSkip;
+  if (busy.state == PathState::kGood) miss_turns(busy);
+}
+
+void PathSet::miss_turns(Path& busy) {
+  busy.state = PathState::kSkip;
+  busy.skip_turns = static_cast<uint8_t>(1u << (busy.mark_level - 1));
   tally(&PathCounters::skipped);
+}
+
+void PathSet::forgive(Path& busy) {
+  busy.state = PathState::kGood;
+  tally(&PathCounters::forgiven);
+}
+
+void PathSet::unmarked(uint32_t packets) {
+  for (uint32_t left = std::min(packets, kMarksMemory); left > 0; --left) marks_ -= marks_ >> kMarksShift;
 }
 
 void PathSet::marked(PathId id, bool ce) {
   if (!ce) {
     marks_ -= marks_ >> kMarksShift;
+    if (path(id).mark_level > 0) --path(id).mark_level;
     return;
   }
   marks_ += (kMarksOne - marks_) >> kMarksShift;
@@ -388,6 +412,7 @@ void PathSet::bring_back(Path& good, Nanoseconds now, bool damp, uint64_t PathCo
   good.state = PathState::kGood;
   good.probe_at = kNever;
   good.suspicion = 0;
+  good.mark_level = 0;
   good.clean_deliveries = 0;
   good.reluctant = false;
   good.good_since = now;
@@ -421,7 +446,7 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce) {
     return false;
   }
   bring_back(probed, now, true, &PathCounters::restored_probe);
-  if (ce) probed.state = PathState::kSkip;  // MRC 4.2
+  if (ce) skip_once(id);  // MRC 4.2
   works(probed, id);
   // What broke this path may have broken its neighbours in the plane, and may be healed for them too: ask
   // soon.

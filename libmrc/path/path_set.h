@@ -68,6 +68,8 @@ struct Path {
   uint16_t slot = kNoSlot;       // its place in the rotation; kNoSlot: a backup
   uint16_t clean_deliveries = 0;
   uint8_t turns_missed = 0;
+  uint8_t skip_turns = 0;        // kSkip: turns it still has to miss
+  uint8_t mark_level = 0;        // marked so many times more often than not, of late
   bool reluctant : 1 = false;    // in use only because of ev_min_active: few turns
   bool unexplained : 1 = false;  // lost something, nothing later arrived: gray or dead?
   bool has_outer : 1 = false;    // SRv6: outer_destination replaces the connection's
@@ -111,7 +113,8 @@ class PathSet {
   size_t floor() const;
 
   // MRC 12.R5, 4.3: the next path of the rotation that is good and whose plane is in `usable`. A path in SKIP
-  // misses one turn; at most one is forgiven per packet. kNoPath: no plane of `usable` has a path in use.
+  // misses one turn, or more if it is marked again and again; at most one turn is forgiven per packet.
+  // kNoPath: no plane of `usable` has a path in use.
   PathId select(PlaneMask usable);
   // MRC 4.5, reverse set: a path of this plane for control packets, which follow the plane they answer on.
   // One that was seen to work not long ago, else any good one, else any.
@@ -137,12 +140,16 @@ class PathSet {
   // Of all paths, as far as single losses go unexplained; 0..1.
   double loss_rate() const { return static_cast<double>(loss_rate_) / kOne; }
 
-  // MRC 4.2: the responder saw a congestion mark, or a switch of the core trimmed a packet. Nothing happens
-  // while marks are common.
-  void skip_once(PathId id);
+  // MRC 4.2: the responder saw a congestion mark. Nothing happens while marks are common.
+  void skip_once(PathId id) { skip(path(id), 0); }
+  // MRC 4.2: a switch of the core trimmed a packet: its queue is not just there, it is full.
+  void trimmed(PathId id) { skip(path(id), kTrimLevel); }
   // For every SACK that names its path: was it marked? Does skip_once as well.
   void marked(PathId id, bool ce);
-  // MRC 5.4: more than ~80 % of the recent SACKs are marked. That is the last hop, and no path is better.
+  // So many packets arrived without a SACK of their own, which every marked packet has (MRC 3.1). Without
+  // them marks would seem to be more common than they are.
+  void unmarked(uint32_t packets);
+  // MRC 5.4: more than ~80 % of the recent packets are marked. That is the last hop, and no path is better.
   bool marks_are_common() const { return marks_ > kMarksCommon; }
 
   // A probe of this path was answered, marked or not. True if the path is in use again.
@@ -190,6 +197,9 @@ class PathSet {
   static constexpr unsigned kLossRateShift = 10;
   static constexpr uint32_t kMarksOne = 1u << 16;
   static constexpr unsigned kMarksShift = 5;
+  static constexpr uint32_t kMarksMemory = 128;  // packets; older ones weigh nothing
+  static constexpr uint8_t kMarkLevelMax = 6;
+  static constexpr uint8_t kTrimLevel = 3;  // eight turns
   static constexpr uint32_t kMarksCommon = kMarksOne / 5 * 4;
   static constexpr uint8_t kWorkingUses = 64;
 
@@ -217,6 +227,9 @@ class PathSet {
     planes_[path.plane].working = id;
     planes_[path.plane].working_uses = 0;
   }
+  void skip(Path& busy, uint8_t level);
+  void miss_turns(Path& busy);
+  void forgive(Path& busy);
   void clear(Path& path, uint64_t order);
   void count_loss();
   uint32_t loss_weight() const;

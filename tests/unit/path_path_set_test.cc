@@ -70,6 +70,34 @@ TEST(PathSet, SkipMissesOneTurn) {  // MRC 4.3
   EXPECT_EQ(set.at(marked).state, PathState::kGood);
 }
 
+// The more often a path is marked, the more turns it misses; answers without a mark bring it back.
+TEST(PathSet, MarksInARowMissMoreTurns) {  // MRC 4.2: how long SKIP lasts is ours to say
+  PathSet set = make(1, 2);
+  const PathId busy{0};
+  const auto uses = [&](bool marked) {
+    int count = 0;
+    for (int i = 0; i < 300; ++i) {
+      const PathId id = set.select(kAll);
+      set.marked(id, marked && id == busy);
+      count += id == busy ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_LT(uses(true), 20) << "one turn per mark would leave a third of all packets on it";
+  EXPECT_GT(uses(true), 0) << "it is still tried now and then";
+  uses(false);
+  EXPECT_GT(uses(false), 140) << "forgotten";
+}
+
+TEST(PathSet, ATrimMissesEightTurns) {  // MRC 4.3: the UEC balancer makes it four marks
+  PathSet set = make(1, 4);
+  set.trimmed(PathId{1});
+  for (int i = 0; i < 7 * 3; ++i) EXPECT_NE(set.select(kAll), PathId{1});
+  int uses = 0;
+  for (int i = 0; i < 20; ++i) uses += set.select(kAll) == PathId{1} ? 1 : 0;
+  EXPECT_GT(uses, 0);
+}
+
 TEST(PathSet, AllMarkedStillSends) {
   PathSet set = make(2, 2);
   for (int i = 0; i < 4; ++i) set.skip_once(PathId(i));
