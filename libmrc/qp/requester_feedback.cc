@@ -37,6 +37,7 @@ bool Requester::credit(Context& cx, Psn psn) {
   const SentPacket& packet = sent_.at(psn);
   const bool in_flight = packet.state == PacketState::kInFlight;
   if (!sent_.deliver(psn)) return false;
+  ++newly_packets_;
   if (in_flight) newly_bytes_ += nominal_size(packet.bytes);
   // MRC 3.3 (b): known too soon to have come with the retransmission, so an earlier copy was only late. (A
   // SACK that says "duplicate" proves less: the network duplicates, and SACKs overtake each other.)
@@ -101,12 +102,14 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   sack_seen_ = true;
 
   newest_rtt_ = 0;
+  newly_packets_ = 0;
   learn_from_trigger(cx, packet);
   credit_up_to(cx, sack.cumulative_psn);
   for (uint64_t bits = sack.bitmap; bits != 0; bits &= bits - 1) {
     const Psn psn = base + __builtin_ctzll(bits);
     if (sent_.contains(psn)) credit(cx, psn);
   }
+  if (newly_packets_ > 1) cx.paths.unmarked(newly_packets_ - 1);
   SackSignal signal;
   signal.rtt = newest_rtt_;
   signal.ce = sack.mark == PathMark::kSkipOnce;
@@ -169,8 +172,38 @@ void Requester::find_losses(Context& cx, Psn base, uint64_t bitmap) {
   for (uint64_t missing = ~bitmap; missing != 0; missing &= missing - 1) {
     const Psn psn = base + __builtin_ctzll(missing);
     if (psn >= sent_.next()) break;
-    if (sent_.contains(psn)) judge(cx, psn);
+    if (!sent_.contains(psn)) continue;
+    judge(cx, psn);
+    const bool overtaken_now = bitmap >> __builtin_ctzll(missing) != 0;
+    if (SentPacket& packet = sent_.at(psn); overtaken_now && !packet.suspect) {
+      packet.suspect = true;
+      suspects_.push_back(psn);
+    }
   }
+  judge_suspects(cx);
+}
+
+// MRC 3.2: successive bitmaps are merged. One shows only 64 packets of a window of thousands, and it may have
+// shown a gap before it was old enough to be a loss; it will not be shown again until it is the oldest one.
+void Requester::judge_suspects(Context& cx) {
+  size_t kept = 0;
+  for (const Psn psn : suspects_) {
+    if (!sent_.contains(psn)) continue;
+    SentPacket& packet = sent_.at(psn);
+    if (packet.state == PacketState::kDelivered) {
+      packet.suspect = false;
+      continue;
+    }
+    suspects_[kept++] = psn;
+    if (packet.state == PacketState::kInFlight && overtaken(packet))
+      lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
+  }
+  suspects_.resize(kept);
+}
+
+// MRC 3.3 (b): something that was sent much later has arrived.
+bool Requester::overtaken(const SentPacket& packet) const {
+  return newest_delivery_ > packet.sent_at + reorder_window();
 }
 
 void Requester::judge(Context& cx, Psn psn) {
@@ -179,8 +212,7 @@ void Requester::judge(Context& cx, Psn psn) {
   // MRC 3.3 (a): a path is a FIFO; what was sent later on it has arrived.
   if (packet.order < cx.paths.at(packet.path).delivered_order) {
     lose(cx, psn, &cx.services.counters.retransmits_same_path, TraceEvent::kLostSamePath);
-  } else if (newest_delivery_ > packet.sent_at + reorder_window()) {
-    // MRC 3.3 (b): overtaken by too much.
+  } else if (overtaken(packet)) {
     lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
   }
 }
@@ -211,8 +243,9 @@ void Requester::on_port_down(Context& cx, Plane plane) {
 }
 
 Nanoseconds Requester::reorder_window() const {
-  // MRC 3.3 (b) [P]
-  return std::max(config_->reorder_window_min, rtt_.smoothed() / 4) * reorder_scale_;
+  // MRC 3.3 (b) [P]. What is later than a round trip with all its variation is not just late.
+  const Nanoseconds once = std::max(config_->reorder_window_min, rtt_.smoothed() / 4);
+  return std::min(once * reorder_scale_, std::max(once, rtt_.smoothed() + 4 * rtt_.variation()));
 }
 
 // ------------------------------------------------------------------------------------------------- NACK
@@ -245,7 +278,7 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   ++cx.services.counters.retransmits_nack;
   const PathId path = sent_.at(neth.psn).path;
   cx.note(TraceEvent::kLostNack, neth.psn, path);
-  if (neth.reason == NackReason::kTrimmed) cx.paths.skip_once(path);
+  if (neth.reason == NackReason::kTrimmed) cx.paths.trimmed(path);
   const bool last_hop = neth.reason == NackReason::kTrimmedLastHop;
   const bool trimmed = neth.reason == NackReason::kTrimmed || last_hop;
   const uint64_t bytes = nominal_size(sent_.at(neth.psn).bytes);

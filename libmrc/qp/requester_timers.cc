@@ -15,9 +15,14 @@ constexpr uint32_t kSilencesAlike = 2;
 
 Nanoseconds Requester::silence_allowed() const {
   // MRC 3.3 (d): a round trip and the queueing it may meet; longer every time nothing comes back.
-  const Nanoseconds once = rtt_.known()
-                               ? std::max(config_->silence_min, 2 * rtt_.smoothed() + 4 * rtt_.variation())
-                               : kSilenceUnknownRtt;
+  Nanoseconds once = kSilenceUnknownRtt;
+  if (rtt_.known()) {
+    once = std::max(config_->silence_min, rtt_.smoothed() + 4 * rtt_.variation());
+  } else if (config_->congestion != CongestionAlgorithm::kNone) {
+    // Whoever set up congestion control has said how long a round trip is. A first window that was lost as a
+    // whole, as in a large incast, must not wait for a timer.
+    once = std::max(config_->silence_min, 2 * (config_->nscc.base_rtt + config_->nscc.target_delay));
+  }
   const uint32_t doublings = std::min(silences_ > kSilencesAlike ? silences_ - kSilencesAlike : 0, 16u);
   return std::min(once << doublings, config_->probe_interval_max);
 }

@@ -23,6 +23,7 @@ struct SentPacket {
   uint16_t bytes = 0;  // payload
   PacketState state = PacketState::kDelivered;
   uint8_t transmissions = 0;
+  bool suspect = false;  // the peer has reported it missing; not heard of since
 };
 
 // MRC 1.8, SPEC 8.3.1: the size congestion control counts: UDP length + 40, of a packet with this much
