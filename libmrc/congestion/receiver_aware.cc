@@ -124,6 +124,7 @@ void ReceiverAware::on_sack(const SackSignal& sack) {
       set_degree(std::max({1.0, degree_ / 2, expected_}));  // what gets through was squeezed enough
     return;
   }
+  const bool was_guessed = guessed_;
   guessed_ = false;
   known_ = true;
   double degree = decode_incast_degree(sack.penalty);
@@ -135,7 +136,14 @@ void ReceiverAware::on_sack(const SackSignal& sack) {
     }
     if (sack.now < expected_until_) degree = std::max(degree, expected_);
   }
+  const bool in_step = !paced() || was_guessed;
   set_degree(degree);
+  if (in_step && paced()) {
+    // All who heard it now, and began together, must not take their turns together.
+    draw_phase();
+    turn_started_ = sack.now;
+    first_gap_ = true;
+  }
 }
 
 void ReceiverAware::on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop) {
@@ -145,7 +153,7 @@ void ReceiverAware::on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop)
   } else {
     nscc_.on_trim_nack(now, bytes, last_hop);
   }
-  if (last_hop) squeeze();
+  if (last_hop) squeeze(!known_);
 }
 
 void ReceiverAware::on_loss(uint64_t bytes) {
@@ -160,8 +168,9 @@ void ReceiverAware::on_timeout(uint64_t bytes) {
 
 // Nothing gets through and the receiver has not been heard: there are at least as many senders as packets in
 // a window, and twice as many as thought. At most one step per packet sent; the next SACK says better.
-void ReceiverAware::squeeze() {
-  if (!sent_since_squeeze_ || cwnd() > nscc_.config().mtu) return;
+// `crowded`: there is no doubt that there are others.
+void ReceiverAware::squeeze(bool crowded) {
+  if (!sent_since_squeeze_ || (!crowded && cwnd() > nscc_.config().mtu)) return;
   sent_since_squeeze_ = false;
   if (++failures_ == 1 && known_) return;  // one may be bad luck
   guessed_ = true;

@@ -48,7 +48,7 @@ class ReceiverAware {
 
  private:
   void set_degree(double degree);
-  void squeeze();
+  void squeeze(bool crowded = false);
   void draw_phase();
   bool paced() const;
   double turn_ns(uint64_t bytes) const;

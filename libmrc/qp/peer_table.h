@@ -29,13 +29,15 @@ struct Peer {
 
 class PeerTable {
  public:
-  Peer* acquire(const IpAddress& address, const CongestionConfig& config, uint64_t seed) {
+  // `expected_senders`: how many may send to this peer at once, if that is known; see CongestionController.
+  Peer* acquire(const IpAddress& address, const CongestionConfig& config, uint32_t expected_senders,
+                uint64_t seed) {
     auto& slot = peers_[address.bytes];
     if (slot == nullptr) {
       slot = std::make_unique<Peer>();
       slot->address = address;
       slot->index = take_index();
-      slot->controller.reset(config, 0, seed);
+      slot->controller.reset(config, expected_senders, seed);
     }
     ++slot->users;
     return slot.get();

@@ -213,7 +213,8 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
   congestion.algorithm = services.config.congestion;
   congestion.window_bytes = services.config.window_bytes;
   congestion.nscc = services.config.nscc;
-  peer_ = services.peers.acquire(connection_.destination, congestion, seed_);
+  peer_ = services.peers.acquire(connection_.destination, congestion,
+                                 config_.expected_senders.value_or(services.config.expected_senders), seed_);
   own_controller_.reset(congestion);
   connection_.strict = transport_ == Transport::kMrcStrict;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;

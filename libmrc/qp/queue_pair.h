@@ -45,6 +45,8 @@ struct QueuePairConfig {
   uint32_t receive_segments_max = 1;
   uint32_t inline_bytes_max = 0;
   bool signal_all = false;
+  // OCP's hint num_remote_recv_peers: how many send to the peer at once. None: as the device.
+  std::optional<uint32_t> expected_senders;
   void* owner = nullptr;  // the caller's object for this queue pair; handed back in events
 };
 

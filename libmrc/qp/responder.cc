@@ -85,7 +85,7 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   cx.note(TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(packet.payload.size()));
   if (packet.bth.ack_request) passing |= ReceiveWindow::kAckRequested;
   window_.record(psn, passing);
-  received_bytes_ += packet.payload.size();
+  received_bytes_ += nominal_size(static_cast<uint32_t>(packet.payload.size()));
 
   // MRC 12.S5, 3.1, SPEC 7.5.2: what makes a SACK go out.
   unsacked_bytes_ += std::max<uint32_t>(kSackCountMin, static_cast<uint32_t>(packet.payload.size()));
@@ -97,6 +97,8 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   }
   anything_received_ = true;
   advance(cx, requester);
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware && nothing_follows_ && window_.held() == 0)
+    cx.services.receiver_share.on_done(cx.peer_index);
   // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
   // learns which path it was.
   if (trigger.mark != PathMark::kNone)
@@ -108,18 +110,21 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
 void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
   ++cx.services.counters.trimmed_received;
   cx.note(TraceEvent::kTrimmed, packet.bth.psn);
-  switch (window_.classify(packet.bth.psn)) {
-    case ReceiveWindow::Arrival::kOutOfWindow:
-      return;
-    case ReceiveWindow::Arrival::kNew:
-      send_nack(
-          cx, packet, plane,
-          packet.dscp == config_->dscp_trimmed_last_hop ? NackReason::kTrimmedLastHop : NackReason::kTrimmed);
-      return;
-    default:
-      trigger_ = trigger_of(packet, plane);
-      sack_due_ = sack_urgent_ = true;
+  const ReceiveWindow::Arrival arrival = window_.classify(packet.bth.psn);
+  if (arrival == ReceiveWindow::Arrival::kOutOfWindow) return;
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
+    cx.services.receiver_share.on_data(cx.peer_index, cx.now);  // it wants to send
+  if (arrival != ReceiveWindow::Arrival::kNew || packet.bth.ack_request) {
+    // A trimmed packet has overtaken others, so it must not be the one whose path this SACK is about.
+    trigger_ = Trigger{};
+    trigger_.psn = window_.cumulative();
+    trigger_.plane = plane;
+    sack_due_ = sack_urgent_ = true;
   }
+  if (arrival != ReceiveWindow::Arrival::kNew) return;
+  send_nack(
+      cx, packet, plane,
+      packet.dscp == config_->dscp_trimmed_last_hop ? NackReason::kTrimmedLastHop : NackReason::kTrimmed);
 }
 
 Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* passing) {
@@ -346,6 +351,9 @@ void Responder::advance(Context& cx, Requester& requester) {
     if ((passing & ReceiveWindow::kEndsAnswer) != 0)
       requester.on_answer(cx, answer_msn_[psn.value() & (answer_msn_.size() - 1)]);
     if ((passing & ReceiveWindow::kEndsMessage) != 0) ++msn_;
+    // MRC 3.1: who has nothing more to send asks for an answer.
+    nothing_follows_ =
+        (passing & ReceiveWindow::kEndsMessage) != 0 && (passing & ReceiveWindow::kAckRequested) != 0;
     if ((passing & ReceiveWindow::kAckRequested) != 0) ack_due_ = true;
   }
 }

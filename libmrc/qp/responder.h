@@ -105,9 +105,10 @@ class Responder {
   const TransportConfig* config_ = nullptr;
   ReceiveWindow window_;
   WriteOrder order_;
-  uint32_t msn_ = 0;             // messages completed in order
-  uint64_t received_bytes_ = 0;  // of new packets
-  uint32_t unsacked_bytes_ = 0;  // MRC 3.1, sack_trigger_cnt
+  uint32_t msn_ = 0;              // messages completed in order
+  uint64_t received_bytes_ = 0;   // of new packets, nominal (SPEC 8.3.1)
+  bool nothing_follows_ = false;  // behind the cumulative PSN, as far as the requester has said
+  uint32_t unsacked_bytes_ = 0;   // MRC 3.1, sack_trigger_cnt
   bool anything_received_ = false;
   bool sack_due_ = false;
   bool sack_urgent_ = false;
