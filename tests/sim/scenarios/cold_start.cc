@@ -10,7 +10,7 @@ namespace mrc::sim {
 ScenarioResult run_cold_start(const ScenarioOptions& options) {
   ScenarioResult result;
   WorldConfig config;
-  const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 64);
+  const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 32);
   config.topology.tiers = 2;
   config.topology.planes = 4;
   config.topology.hosts_per_leaf = 8;
@@ -41,7 +41,7 @@ ScenarioResult run_cold_start(const ScenarioOptions& options) {
     receivers.push_back(from);
   }
   Meter meter(world, receivers, 50 * kPerMicrosecond);
-  const Picoseconds end = (options.quick ? 2 : 10) * kPerMillisecond;
+  const Picoseconds end = (options.quick ? 2 : 6) * kPerMillisecond;
   const Picoseconds quiet = end / 2;  // from here on there should be next to no loss
   const Trace& trace = world.fabric().core().trace;
   Series losses{"data packets lost", {}};

@@ -79,8 +79,8 @@ class Ring : private StreamListener {
 
 ScenarioResult run_collective(const ScenarioOptions& options) {
   ScenarioResult result;
-  const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 64);
-  const uint64_t size = options.size.value_or(options.quick ? 4u << 20 : 16u << 20);
+  const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 32);
+  const uint64_t size = options.size.value_or(options.quick ? 2u << 20 : 8u << 20);
   Plot ring_plot{"Steps of a ring all-reduce", "microseconds", "share", {}, false};
   Plot all_plot{"Messages of an all-to-all", "microseconds", "share", {}, false};
   std::vector<double> losses = {0, 0.001, 0.01};
@@ -94,10 +94,9 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
       const std::string name = label;
       {
         WorldConfig config = sixteen_per_leaf(hosts, options);
-        config.transport = transport;
         config.buffer_bytes = size / hosts + 1;
-        config.queue_pairs_per_host = 2 * transport.queue_pairs;
-        World world(config);
+        config.queue_pairs_per_host = 2;
+        World world(config.speaking(transport));
         lose_at_hosts(world, loss);
         Ring ring(world, hosts, size);
         const bool done = world.run_until_done(kPerSecond);
@@ -114,11 +113,10 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
       }
       {
         WorldConfig config = sixteen_per_leaf(hosts, options);
-        config.transport = transport;
         config.buffer_bytes = size / hosts + 1;
         config.window_packets = 256;
-        config.queue_pairs_per_host = 2 * (hosts - 1) * transport.queue_pairs;
-        World world(config);
+        config.queue_pairs_per_host = 2 * (hosts - 1);
+        World world(config.speaking(transport));
         lose_at_hosts(world, loss);
         StreamConfig stream;
         stream.message_bytes = size / hosts;

@@ -12,9 +12,6 @@ namespace mrc::sim {
 
 namespace {
 
-// The engine can speak plain RC.
-constexpr bool kHasRc = false;
-
 // Paths by uSIDs: every choice of spine and core, or as many as are asked for.
 class UsidPaths : public PathSource {
  public:
@@ -52,8 +49,7 @@ std::string Transport::name() const {
 
 std::vector<Transport> all_transports() {
   std::vector<Transport> all = {{Protocol::kMrc, 1}};
-  for (const uint32_t queue_pairs : {1u, 8u, 16u})
-    if (kHasRc) all.push_back({Protocol::kRc, queue_pairs});
+  for (const uint32_t queue_pairs : {1u, 8u, 16u}) all.push_back({Protocol::kRc, queue_pairs});
   return all;
 }
 
@@ -69,8 +65,28 @@ void WorldConfig::apply(const ScenarioOptions& options) {
     controller = *options.controller == "none"   ? CongestionAlgorithm::kNone
                  : *options.controller == "nscc" ? CongestionAlgorithm::kNscc
                                                  : CongestionAlgorithm::kReceiverAware;
-  topology.set_rtt(from_microseconds(options.rtt.value_or(12.0)), mtu);
+  if (options.rtt) rtt = from_microseconds(*options.rtt);
+  fit_network();
+}
+
+void WorldConfig::fit_network() {
+  topology.set_rtt(rtt, mtu);
   topology.set_queues(mtu, trimming, ecn_last_hop);
+}
+
+WorldConfig WorldConfig::speaking(const Transport& wanted) const {
+  WorldConfig config = *this;
+  config.transport = wanted;
+  if (wanted.protocol == Protocol::kMrc) return config;
+  config.queue_pairs_per_host *= wanted.queue_pairs;
+  for (auto& [host, queue_pairs] : config.queue_pairs_at) queue_pairs *= wanted.queue_pairs;
+  for (double* rate :
+       {&config.topology.host_gigabits, &config.topology.spine_gigabits, &config.topology.core_gigabits})
+    *rate *= topology.planes;
+  config.topology.planes = 1;
+  config.trimming = config.srv6 = false;
+  config.fit_network();
+  return config;
 }
 
 World::World(const WorldConfig& config) : config_(config) {
@@ -108,7 +124,9 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   host.engine.qpn_count = queue_pairs_of(number);
   const Nanoseconds base_rtt = to_nanoseconds(rtt());
   TransportConfig& transport = host.engine.transport;
+  if (config_.transport.protocol == Protocol::kRc) transport.transport = mrc::Transport::kRc;
   transport.congestion = config_.controller;
+  transport.expected_senders = config_.expected_senders;
   transport.link_rate_bps =
       static_cast<uint64_t>(config_.topology.planes * config_.topology.host_gigabits * 1e9);
   transport.nscc = nscc_defaults(transport.link_rate_bps, base_rtt, config_.mtu, config_.trimming);
@@ -148,9 +166,14 @@ bool World::run_until_done(Picoseconds deadline) {
   for (;;) {
     while (waiting_for < streams_.size() && streams_[waiting_for]->done()) ++waiting_for;
     if (waiting_for == streams_.size()) return true;
-    for (int i = 0; i < kStepsAtOnce; ++i)
-      if (!fabric_->step(deadline)) return false;
+    bool more = true;
+    for (int i = 0; more && i < kStepsAtOnce; ++i) more = fabric_->step(deadline);
+    if (!more) return all_done();
   }
+}
+
+bool World::all_done() const {
+  return std::all_of(streams_.begin(), streams_.end(), [](const auto& stream) { return stream->done(); });
 }
 
 uint32_t World::failures() const {
@@ -173,6 +196,7 @@ Counters World::counters() {
     sum.retransmits_nack += one.retransmits_nack;
     sum.retransmits_ack_lost += one.retransmits_ack_lost;
     sum.retransmits_port_down += one.retransmits_port_down;
+    sum.retransmits_sequence += one.retransmits_sequence;
     sum.paths_demoted += one.paths_demoted;
     sum.paths_restored += one.paths_restored;
     sum.duplicates += one.duplicates;
@@ -181,8 +205,9 @@ Counters World::counters() {
 }
 
 double World::payload_gigabits() const {
-  // Ethernet to ICRC over IPv6, with SRv6's outer header if there is one.
-  const double frame = 14 + 40 + 8 + 12 + 4 + 4 + 16 + config_.mtu + 4 + (config_.srv6 ? 40 : 0);
+  // Ethernet to ICRC over IPv6; MRC adds METH, TSETH and RETH, SRv6 its outer header.
+  const double mrc = config_.transport.protocol == Protocol::kMrc ? 4 + 4 + 16 : 0;
+  const double frame = 14 + 40 + 8 + 12 + mrc + config_.mtu + 4 + (config_.srv6 ? 40 : 0);
   return config_.topology.planes * config_.topology.host_gigabits * config_.mtu /
          (frame + kWireOverheadBytes);
 }

@@ -30,6 +30,7 @@ struct Transport {
 std::vector<Transport> all_transports();
 
 struct WorldConfig {
+ public:
   TopologyConfig topology;
   Transport transport;
   uint64_t seed = 1;
@@ -41,14 +42,23 @@ struct WorldConfig {
   std::map<uint32_t, uint32_t> queue_pairs_at;  // hosts that have more
   uint64_t buffer_bytes = 1 << 20;              // largest message
   CongestionAlgorithm controller = CongestionAlgorithm::kNscc;
+  uint32_t expected_senders = 0;  // the hint of the receiver-aware controller
   bool trimming = true;
   bool ecn_last_hop = false;
   bool srv6 = false;                      // paths by uSIDs instead of hashing
   std::map<uint32_t, uint32_t> paths_at;  // hosts that have fewer; with SRv6 only
   std::vector<uint32_t> hosts;            // those that get an engine; empty = all
 
+  Picoseconds rtt = 12 * kPerMicrosecond;  // unloaded
+
   // What the command line says instead.
   void apply(const ScenarioOptions& options);
+  // The streams speak this. RC gets the network it likes best: one plane, whose links are as fast as those of
+  // all planes together; it cannot use trimmed packets or uSIDs.
+  WorldConfig speaking(const Transport& transport) const;
+
+ private:
+  void fit_network();
 };
 
 class World {
@@ -69,6 +79,7 @@ class World {
   // Until all streams are done; false if they are not by then.
   bool run_until_done(Picoseconds deadline);
   void run_until(Picoseconds end) { fabric_->run_until(end); }
+  bool all_done() const;
   // How many streams ended with an error.
   uint32_t failures() const;
   // Sum over all engines.

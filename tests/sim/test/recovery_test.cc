@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What the engine does about losses and congestion, one thing at a time, in networks that are small enough to
+// tell causes apart.
+#include <gtest/gtest.h>
+
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+namespace {
+
+WorldConfig two_hosts(uint32_t planes) {
+  WorldConfig config;
+  config.topology.planes = planes;
+  config.topology.leaves = 2;
+  config.topology.hosts_per_leaf = 1;
+  config.topology.spines = 8;
+  config.paths = 8;
+  config.buffer_bytes = 1 << 20;
+  config.apply({});
+  return config;
+}
+
+StreamConfig endless() {
+  StreamConfig stream;
+  stream.messages = 0;
+  stream.depth = 8;
+  return stream;
+}
+
+// MRC 3.2: a bitmap shows 64 packets, and it shows a gap when it is too young to be called a loss. All gaps
+// must be filled at once, not one per round trip when each has become the oldest.
+TEST(Recovery, GapsAreRememberedAcrossBitmaps) {
+  World world(two_hosts(4));
+  Stream& stream = world.add_stream(0, 1, endless());
+  const Picoseconds cut = 300 * kPerMicrosecond;
+  for (uint32_t spine = 0; spine < 8; ++spine)
+    world.faults().switch_dead(Tier::kSpine, 2, spine, cut, kForever);
+  world.run_until(cut);
+  ASSERT_LT(stream.queue_pair().requester().sent().outstanding(), 300u);
+  world.run_until(cut + 12 * world.rtt());
+  EXPECT_GT(world.fabric().core().trace.data_count(Fate::kLostDown), 20u) << "the test tests nothing";
+  EXPECT_LT(stream.queue_pair().requester().sent().outstanding(), 300u);
+  EXPECT_EQ(stream.queue_pair().requester().sent().lost(), 0u);
+}
+
+// A paced sender waits for its turn; the timer that wakes it must not come again before it has sent.
+TEST(Congestion, PacedSendersFinish) {
+  WorldConfig config = two_hosts(1);
+  config.topology.hosts_per_leaf = 8;
+  config.controller = CongestionAlgorithm::kReceiverAware;
+  config.queue_pairs_at[0] = 15;
+  config.apply({});
+  World world(config);
+  StreamConfig stream;
+  stream.message_bytes = 200'000;
+  for (uint32_t from = 1; from < 16; ++from) world.add_stream(from, 0, stream);
+  EXPECT_TRUE(world.run_until_done(2 * kPerMillisecond));
+  EXPECT_EQ(world.failures(), 0u);
+}
+
+// The hint of the incast degree keeps the first round trip from being a storm.
+TEST(Congestion, TheHintPreventsTheFirstBurst) {
+  uint64_t trimmed[2] = {};
+  for (const bool hint : {false, true}) {
+    WorldConfig config = two_hosts(1);
+    config.topology.hosts_per_leaf = 16;
+    config.topology.spines = 16;
+    config.controller = CongestionAlgorithm::kReceiverAware;
+    config.expected_senders = hint ? 31 : 0;
+    config.queue_pairs_at[0] = 31;
+    config.apply({});
+    World world(config);
+    StreamConfig stream;
+    stream.message_bytes = 100'000;
+    for (uint32_t from = 1; from < 32; ++from) world.add_stream(from, 0, stream);
+    EXPECT_TRUE(world.run_until_done(2 * kPerMillisecond));
+    trimmed[hint ? 1 : 0] = world.fabric().core().trace.count(Fate::kTrimmed);
+  }
+  EXPECT_GT(trimmed[0], 200u);
+  EXPECT_LT(trimmed[1], trimmed[0] / 10);
+}
+
+}  // namespace
+}  // namespace mrc::sim
