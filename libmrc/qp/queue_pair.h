@@ -114,6 +114,8 @@ class QueuePair {
   }
 
   bool connected() const;  // RTR or beyond, not in error
+  // In SQD, and something that was started is still under way.
+  bool draining() const { return state() == QueuePairState::kDraining && !drain_reported_; }
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
 

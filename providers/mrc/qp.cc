@@ -175,8 +175,9 @@ int query_qp(ibv_qp* verbs, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init
   {
     Progress::Control control(qp->context->device().progress());
     *attributes = qp->attributes;
+    attributes->qp_state = attributes->cur_qp_state = to_verbs(qp->transport->state());
+    attributes->sq_draining = qp->transport->draining() ? 1 : 0;
   }
-  attributes->qp_state = attributes->cur_qp_state = to_verbs(qp->transport->state());
   attributes->cap = qp->capacity;
   attributes->path_mig_state = IBV_MIG_MIGRATED;
   *init_attributes = {verbs->qp_context, verbs->send_cq, verbs->recv_cq,        verbs->srq,
