@@ -20,6 +20,10 @@ namespace {
 constexpr unsigned kPollsPerDrive = 8;
 constexpr size_t kPollChunk = 16;
 
+uint32_t ring_entries(int64_t wanted) {
+  return static_cast<uint32_t>(std::max<int64_t>(wanted, limits::kCompletionsLeast));
+}
+
 bool wakes(const Completion& completion, Arm arm) {
   return arm == Arm::kAny || completion.solicited || completion.status != CompletionStatus::kSuccess;
 }
@@ -121,7 +125,7 @@ Cq* Cq::create(Context* context, int64_t entries, ibv_comp_channel* channel, int
     return nullptr;
   }
   try {
-    auto cq = std::make_unique<Cq>(context, static_cast<uint32_t>(entries));
+    auto cq = std::make_unique<Cq>(context, ring_entries(entries));
     if (channel != nullptr) cq->channel = context->commands().find_channel(channel->fd);
     if (channel != nullptr && cq->channel == nullptr) {
       errno = EINVAL;
@@ -257,7 +261,7 @@ int resize_cq(ibv_cq* queue, int entries) {
     Progress::Control control(cq->context->device().progress());
     std::lock_guard poll_guard(cq->poll_lock);
     std::lock_guard event_guard(cq->event_lock);
-    if (!cq->ring.resize(static_cast<uint32_t>(entries))) return EINVAL;
+    if (!cq->ring.resize(ring_entries(entries))) return EINVAL;
     queue->cqe = static_cast<int>(cq->ring.capacity());
     return 0;
   } catch (const std::bad_alloc&) {

@@ -3,9 +3,7 @@
 #include <endian.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <set>
-#include <thread>
 
 #include "objects.h"
 
@@ -21,10 +19,13 @@ void complete(Pair& pair, int count, uint64_t first = 0) {
                  .post(pair.a.qp));
 }
 
+constexpr int kArrivalChecks = 20000;  // a millisecond each
+
 // Waits on the queue pair itself: in SQD, nothing is under way.
 void await_arrival(Pair& pair, int count) {
   complete(pair, count);
-  // A last write with its own mark shows that all before it are done.
+  // A last write with its own mark: once it is there, all before it have been started, and drained means
+  // done.
   pair.a.memory.data()[100] = 0xEE;
   pair.b.memory.data()[100] = 0;
   CHECK_OK(Request(IBV_WR_RDMA_WRITE, 1000)
@@ -32,10 +33,15 @@ void await_arrival(Pair& pair, int count) {
                .piece(pair.a.memory, 100, 1)
                .remote(pair.b.memory, 100)
                .post(pair.a.qp));
+  const volatile uint8_t* mark = &pair.b.memory.data()[100];
+  for (int i = 0; *mark != 0xEE; ++i) {
+    if (i == kArrivalChecks) throw Failure("the last write does not arrive");
+    usleep(1000);
+  }
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_SQD;
   CHECK_OK(ibv_modify_qp(pair.a.qp, &attributes, IBV_QP_STATE));
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < kArrivalChecks; ++i) {
     ibv_qp_init_attr init;
     CHECK_OK(ibv_query_qp(pair.a.qp, &attributes, IBV_QP_STATE, &init));
     if (attributes.sq_draining == 0) return;
@@ -112,8 +118,6 @@ CASE("cq.poll_in_order") {
 CASE("cq.poll_several_at_once") {
   Pair pair;
   await_arrival(pair, 10);
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(100));  // the data are there, their acknowledgements soon
   ibv_wc completions[16];
   CHECK_EQ(ibv_poll_cq(pair.a.send_cq, 4, completions), 4);
   CHECK_EQ(completions[3].wr_id, 3);
@@ -193,10 +197,15 @@ CASE("cq.resize_keeps_completions_in_order") {
 }
 
 CASE("cq.resize_below_what_it_holds") {
-  Pair pair;
-  await_arrival(pair, 10);
-  CHECK_ERROR(ibv_resize_cq(pair.a.send_cq, 4), EINVAL);
-  for (uint64_t id = 0; id < 10; ++id) await(pair.a.send_cq, id, IBV_WC_SUCCESS);
+  Owned<ibv_cq> small = make_cq(1);
+  const int held = small->cqe + 10;  // the device may give more than is asked for
+  PairOptions options;
+  options.cq_entries = 2 * held;
+  options.cap.max_send_wr = static_cast<uint32_t>(2 * held);
+  Pair pair(options);
+  await_arrival(pair, held);
+  CHECK_ERROR(ibv_resize_cq(pair.a.send_cq, 1), EINVAL);
+  for (uint64_t id = 0; id < static_cast<uint64_t>(held); ++id) await(pair.a.send_cq, id, IBV_WC_SUCCESS);
 }
 
 CASE("cq.resize_to_nothing") {
