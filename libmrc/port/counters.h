@@ -32,6 +32,7 @@ struct Counters {
   uint64_t retransmissions_sent = 0;  // frames of MRC that carry data once more
   uint64_t requests_received = 0;     // frames of MRC with new data (or a new READ, atomic, answer)
   uint64_t requests_refused = 0;      // new ones that were not taken: no receive request was posted
+  uint64_t requests_lost = 0;         // packets of messages that an unreliable connection could not take
   uint64_t requests_in_vain = 0;      // behind the request that ended the connection, or after its end
   uint64_t datagrams_received = 0;    // delivered
   uint64_t payload_bytes_sent = 0;    // of first transmissions

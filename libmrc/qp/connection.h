@@ -27,6 +27,7 @@ struct Connection {
   uint8_t remote_access = 0;            // AccessRight bits the peer has
   Accessor domain{ProtectionDomain{}};  // this queue pair, to the memory
   bool strict = false;                  // MRC 1.0 only
+  bool lossy = false;                   // messages that cannot be taken are lost, and nobody is told
   PeerExtension extension = PeerExtension::kUnknown;
   uint8_t reads_max = 16;     // READs and atomics of ours that may wait for an answer (max_rd_atomic)
   uint8_t answers_max = 16;   // the same of the peer's (max_dest_rd_atomic)

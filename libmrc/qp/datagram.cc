@@ -233,7 +233,8 @@ void Datagram::receive(Context& cx, const Packet& packet) {
   const MemoryTable& memory = cx.services.memory;
   if (!scatter(memory, cx.connection.domain, slot.segments, 0, grh) ||
       !scatter(memory, cx.connection.domain, slot.segments, kGrhBytes, packet.payload)) {
-    faulted_ = true;  // its memory is not what it was said to be
+    // The memory of the receive request is not what it was said to be.
+    fault_ = ResponderFault{packet.bth.psn, Aeth::kNakRemoteOperation, true};
     return;
   }
   counters.payload_bytes_placed += packet.payload.size();

@@ -12,6 +12,7 @@
 #include "libmrc/path/ev_entry.h"
 #include "libmrc/qp/context.h"
 #include "libmrc/qp/receive_slots.h"
+#include "libmrc/qp/responder_fault.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
@@ -41,8 +42,7 @@ class Datagram {
   bool has_work(const Context& cx) const;
   std::optional<CompletionStatus> failure() const { return failure_; }
   void flush(Context& cx, CompletionStatus first);
-  bool faulted() const { return faulted_; }
-  bool fault_in_receive() const { return faulted_; }
+  const ResponderFault* fault() const { return fault_ ? &*fault_ : nullptr; }
   void repeat_nak(Context&, Plane) {}
   ReceiveSlots& slots() { return slots_; }
 
@@ -75,7 +75,7 @@ class Datagram {
   Nanoseconds waiting_since_ = 0;  // the oldest request has no next hop since then; 0 = it has
   Nanoseconds ask_at_ = kNever;    // nothing is sent before, for want of a next hop
   ReceiveSlots slots_;             // never more than one
-  bool faulted_ = false;
+  std::optional<ResponderFault> fault_;
   std::optional<CompletionStatus> failure_;
   std::vector<Destination> destinations_;
 };

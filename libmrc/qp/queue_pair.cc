@@ -7,6 +7,12 @@
 namespace mrc {
 
 namespace {
+// IBTA 11.6.3.2: how the owner learns what the peer did.
+QueuePairEvent event_of(uint8_t syndrome) {
+  if (syndrome == Aeth::kNakInvalidRequest) return QueuePairEvent::kRequestError;
+  return syndrome == Aeth::kNakRemoteAccess ? QueuePairEvent::kAccessError : QueuePairEvent::kFatal;
+}
+
 uint32_t extra_bytes(uint32_t segments, uint32_t inline_bytes) {
   return std::max<uint32_t>(segments * static_cast<uint32_t>(sizeof(Segment)), inline_bytes);
 }
@@ -217,6 +223,7 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
                                  config_.expected_senders.value_or(services.config.expected_senders), seed_);
   own_controller_.reset(congestion);
   connection_.strict = transport_ == Transport::kMrcStrict;
+  connection_.lossy = config_.lossy;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
   if (!connection_.strict) negotiation_.start(now);
   responder_.reset(services.config, first, connection_.answers_max, copied_segments());
@@ -329,13 +336,13 @@ void QueuePair::return_to_reset(Services& services) {
 
 void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseconds now) {
   if (state() == QueuePairState::kError) return;
-  const bool in_receive = with_responder([](auto& responder) { return responder.fault_in_receive(); });
+  const ResponderFault* fault = with_responder([](auto& responder) { return responder.fault(); });
   state_.store(QueuePairState::kError, std::memory_order_release);
   Context cx = context(services, now);
   cx.note(TraceEvent::kFailed, oldest_unacknowledged(), kNoPath, static_cast<uint32_t>(first));
   with_requester([&](auto& requester) { requester.flush(cx, first); });
   if (reads_.outstanding() > 0) reads_.reset(kReadsMax);
-  flush_receives(services, in_receive ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
+  flush_receives(services, fault != nullptr ? fault->receive_status() : CompletionStatus::kFlushed);
   if (config_.shared_receives != nullptr) note(QueuePairEvent::kLastReceiveReached);
 }
 
@@ -371,8 +378,9 @@ void QueuePair::settle(Services& services, Nanoseconds now) {
   if (failure) {
     if (*failure == CompletionStatus::kGeneralError) note(QueuePairEvent::kFatal);
     enter_error(services, *failure, now);
-  } else if (with_responder([](auto& responder) { return responder.faulted(); })) {
-    note(QueuePairEvent::kAccessError);
+  } else if (const ResponderFault* fault =
+                 with_responder([](auto& responder) { return responder.fault(); })) {
+    if (!fault->in_receive) note(event_of(fault->syndrome));  // else the completion says it
     Context cx = context(services, now);
     with_responder([&](auto& responder) { responder.repeat_nak(cx, last_plane_); });
     enter_error(services, CompletionStatus::kFlushed, now);

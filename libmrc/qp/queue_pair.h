@@ -33,7 +33,8 @@ inline constexpr uint32_t kGeneralServiceKey = 0x80010000;
 
 struct QueuePairConfig {
   QueuePairType type = QueuePairType::kReliable;
-  bool general_service = false;        // kDatagram as QPN 1, of which an engine has one
+  bool lossy = false;            // kReliable: what cannot be taken is lost without a word, as in IBTA's UC
+  bool general_service = false;  // kDatagram as QPN 1, of which an engine has one
   std::optional<Transport> transport;  // kReliable: what it speaks; none: as the device
   ProtectionDomain domain{};
   CompletionQueue* send_completions = nullptr;

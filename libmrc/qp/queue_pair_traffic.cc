@@ -45,7 +45,7 @@ bool QueuePair::may_take(bool request) const {
 template <typename TheResponder>
 bool QueuePair::admit(Context& cx, bool request, TheResponder& responder) {
   const QueuePairState now_in = state();
-  if (now_in == QueuePairState::kError && request && responder.faulted()) {
+  if (now_in == QueuePairState::kError && request && responder.fault() != nullptr) {
     ++cx.services.counters.requests_in_vain;
     responder.repeat_nak(cx, last_plane_);
     return false;

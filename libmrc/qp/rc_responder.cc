@@ -58,7 +58,7 @@ void RcResponder::on_request(Context& cx, const Packet& packet) {
 }
 
 RcResponder::Taken RcResponder::refuse(const Packet& packet, uint8_t syndrome, bool in_receive) {
-  fault_ = Fault{packet.bth.psn, syndrome, in_receive};
+  fault_ = ResponderFault{packet.bth.psn, syndrome, in_receive};
   return Taken::kFaulty;
 }
 

@@ -10,6 +10,7 @@
 
 #include "libmrc/qp/context.h"
 #include "libmrc/qp/receive_slots.h"
+#include "libmrc/qp/responder_fault.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
@@ -33,18 +34,11 @@ class RcResponder {
 
   // Set once a request broke a rule and everything before it was answered: the queue pair must enter the
   // error state.
-  bool faulted() const { return fault_ && pending_ == 0; }
-  // Whether the fault used up a receive request, which then completes with a length or protection error.
-  bool fault_in_receive() const { return fault_ && fault_->in_receive; }
+  const ResponderFault* fault() const { return fault_ && pending_ == 0 ? &*fault_ : nullptr; }
 
   ReceiveSlots& slots() { return slots_; }
 
  private:
-  struct Fault {
-    Psn psn;
-    uint8_t syndrome;
-    bool in_receive;
-  };
   // IBTA 9.7.5: an answer is kept until as many newer ones exist as the peer may wait for. Until then it can
   // be asked for again: a READ is then carried out anew, an atomic is not.
   struct Answer {
@@ -93,7 +87,7 @@ class RcResponder {
   uint8_t nak_due_ = 0;   // its syndrome; for expected_
   bool told_ = false;     // expected_ was asked for again: not another word until it comes
   uint32_t unacked_ = 0;  // packets since the last ACK
-  std::optional<Fault> fault_;
+  std::optional<ResponderFault> fault_;
 
   std::vector<Answer> answers_;  // ring
   uint32_t answers_max_ = 0;

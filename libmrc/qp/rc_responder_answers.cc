@@ -70,7 +70,7 @@ bool RcResponder::send_read_response(Context& cx, Answer& answer, uint8_t* buffe
                                         kRemoteRead);
     if (from == nullptr) {
       // Deregistered meanwhile: the connection ends here.
-      fault_ = Fault{answer.at, Aeth::kNakRemoteAccess, false};
+      fault_ = ResponderFault{answer.at, Aeth::kNakRemoteAccess, false};
       pending_ = 0;
       return false;
     }

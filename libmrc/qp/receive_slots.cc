@@ -11,6 +11,7 @@ void ReceiveSlots::reset(uint32_t slots_max, uint32_t copied_segments) {
   for (Slot& slot : slots_) slot.copied.resize(copied_segments);
   slots_max_ = slots_max;
   next_ = 0;
+  any_lost_ = false;
 }
 
 ReceiveSlots::Bind ReceiveSlots::bind(Context& cx, uint16_t receive_msn) {
@@ -28,15 +29,36 @@ ReceiveSlots::Bind ReceiveSlots::bind(Context& cx, uint16_t receive_msn) {
     slot.segments = {slot.copied.data(), request->segment_count};
   } else {
     // Requests of a queue of its own are used strictly in order.
-    const uint64_t index = cx.receive_queue.head() + ahead;
+    const uint64_t index = cx.receive_queue.head() + used_before(receive_msn);
     if (index >= cx.receive_queue.tail()) return Bind::kNotReady;
     const ReceiveRequest& request = cx.receive_queue.at(index);
     slot.work_id = request.work_id;
     slot.segments = {request.segments(), request.segment_count};
   }
   slot.bound = true;
-  slot.ended = slot.too_long = false;
+  slot.ended = slot.too_long = slot.lost = false;
   return Bind::kBound;
+}
+
+uint64_t ReceiveSlots::used_before(uint16_t receive_msn) {
+  auto used = static_cast<uint16_t>(receive_msn - next_);
+  if (any_lost_)
+    for (uint16_t msn = next_; msn != receive_msn; ++msn) used = static_cast<uint16_t>(used - at(msn).lost);
+  return used;
+}
+
+bool ReceiveSlots::lose(Context& cx, uint16_t receive_msn) {
+  if (static_cast<uint16_t>(receive_msn - next_) >= slots_max_) return false;
+  Slot& slot = at(receive_msn);
+  if (slot.lost) return true;
+  if (slot.bound) return false;
+  if (cx.shared_receives == nullptr)
+    for (auto msn = static_cast<uint16_t>(receive_msn + 1); static_cast<uint16_t>(msn - next_) < slots_max_;
+         ++msn)
+      if (at(msn).bound && !at(msn).lost) return false;
+  slot.bound = slot.lost = any_lost_ = true;
+  slot.ended = slot.too_long = false;
+  return true;
 }
 
 void ReceiveSlots::Slot::end(const Packet& packet, uint32_t message_bytes) {
@@ -53,6 +75,10 @@ void ReceiveSlots::Slot::end(const Packet& packet, uint32_t message_bytes) {
 
 bool ReceiveSlots::deliver(Context& cx, const Packet* datagram) {
   const Slot& slot = front();
+  if (slot.lost) {
+    pop(cx);
+    return true;
+  }
   Completion completion;
   completion.work_id = slot.work_id;
   completion.byte_count = slot.bytes;
@@ -72,8 +98,9 @@ bool ReceiveSlots::deliver(Context& cx, const Packet* datagram) {
 }
 
 void ReceiveSlots::pop(Context& cx) {
-  front().bound = front().ended = false;
-  if (cx.shared_receives == nullptr) cx.receive_queue.release(cx.receive_queue.head() + 1);
+  const bool lost = front().lost;
+  front().bound = front().ended = front().lost = false;
+  if (cx.shared_receives == nullptr && !lost) cx.receive_queue.release(cx.receive_queue.head() + 1);
   ++next_;
 }
 

@@ -23,6 +23,7 @@ class ReceiveSlots {
     bool invalidates = false;
     bool solicited = false;
     bool too_long = false;  // does not fit into the receive request
+    bool lost = false;      // has none and needs none: lossy connections only
     Psn last_psn;
     uint32_t immediate = 0;
     uint32_t bytes = 0;
@@ -36,6 +37,10 @@ class ReceiveSlots {
   enum class Bind : uint8_t { kBound, kNotReady, kOutOfRange };
 
   void reset(uint32_t slots_max, uint32_t copied_segments);
+
+  // The message shall not have a receive request: it is lost. False: too late, requests behind its own are in
+  // use.
+  bool lose(Context& cx, uint16_t receive_msn);
 
   uint16_t next() const { return next_; }
   // Gives the message its receive request, if it has none yet.
@@ -51,17 +56,20 @@ class ReceiveSlots {
   void drain(Each&& each) {
     for (size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = at(static_cast<uint16_t>(next_ + i));
-      if (slot.bound && slot.from_shared()) each(slot);
-      slot.bound = slot.ended = false;
+      if (slot.bound && !slot.lost && slot.from_shared()) each(slot);
+      slot.bound = slot.ended = slot.lost = false;
     }
   }
 
  private:
   void pop(Context& cx);
+  // Receive requests that the messages before this one use up.
+  uint64_t used_before(uint16_t receive_msn);
 
   std::vector<Slot> slots_;
   uint32_t slots_max_ = 0;
   uint16_t next_ = 0;
+  bool any_lost_ = false;  // some message was lost, ever
 };
 
 }  // namespace mrc

@@ -142,12 +142,14 @@ Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* p
 Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint8_t* passing) {
   uint8_t* to = nullptr;
   if (!memory_allows(cx, packet, &to)) {
-    fault(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+    if (cx.connection.lossy) return lose(cx, packet, passing);
+    refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
   }
   if (has_immediate(packet.bth.opcode)) {
     if (bind_receive(cx, packet, passing) == Placed::kNotReady) return Placed::kNotReady;
     if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
+    if (slots_.at(packet.meth.receive_msn).lost) return lose(cx, packet, passing);
     slots_.at(packet.meth.receive_msn).end(packet, packet.reth.message_bytes);
     *passing |= ReceiveWindow::kConsumesReceive;
   }
@@ -158,9 +160,25 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
   return Placed::kRecorded;
 }
 
+// IBTA 9.8.2: over an unreliable connection a message that cannot be taken is lost, and nobody is told. If it
+// was to use a receive request, that one is left for the next message.
+Responder::Placed Responder::lose(Context& cx, const Packet& packet, uint8_t* passing) {
+  ++cx.services.counters.requests_lost;
+  const Opcode opcode = packet.bth.opcode;
+  if (!is_send(opcode) && !has_immediate(opcode)) return Placed::kRecorded;
+  if (!slots_.lose(cx, packet.meth.receive_msn)) {
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    return Placed::kRecorded;
+  }
+  if (!is_message_end(opcode)) return Placed::kRecorded;
+  slots_.at(packet.meth.receive_msn).end(packet, 0);
+  *passing |= ReceiveWindow::kConsumesReceive;
+  return Placed::kRecorded;
+}
+
 // MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
-// start of a First gives all of it, and around a Middle there is at least one path MTU before and one byte
-// behind.
+// start of a First and the end of a Last give all of it, and around a Middle there is at least one path MTU
+// before and one byte behind.
 bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) const {
   const Reth& reth = packet.reth;
   if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
@@ -174,7 +192,11 @@ bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) c
   const Opcode opcode = packet.bth.opcode;
   if (is_message_start(opcode)) {
     if (!region->contains(reth.address, reth.message_bytes)) return false;
-  } else if (!is_message_end(opcode)) {
+  } else if (is_message_end(opcode)) {
+    if (bytes > reth.message_bytes ||
+        !region->contains(reth.address - (reth.message_bytes - bytes), reth.message_bytes))
+      return false;
+  } else {
     if (reth.address - region->address < cx.connection.mtu || !region->contains(reth.address, bytes + 1))
       return false;
   }
@@ -190,18 +212,19 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
     case ReceiveSlots::Bind::kBound:
       // A second end for the same number cannot be right.
       if (is_message_end(packet.bth.opcode) && slots_.at(packet.meth.receive_msn).ended)
-        fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+        refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
       return Placed::kRecorded;
     case ReceiveSlots::Bind::kNotReady:
+      if (cx.connection.lossy && slots_.lose(cx, packet.meth.receive_msn)) return Placed::kRecorded;
       if (!cx.connection.strict) return Placed::kNotReady;
       // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
-      fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
+      refuse(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
       return Placed::kRecorded;
     case ReceiveSlots::Bind::kOutOfRange:
       break;
   }
   // MRC 2: more in flight than agreed.
-  fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+  refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
   return Placed::kRecorded;
 }
 
@@ -209,16 +232,17 @@ Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8
   if (bind_receive(cx, packet, passing) == Placed::kNotReady) return Placed::kNotReady;
   if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
   ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
+  if (slot.lost) return lose(cx, packet, passing);
   if (packet.reth.address + packet.payload.size() > packet.reth.message_bytes) {
-    fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
     return Placed::kRecorded;
   }
   if (total_bytes(slot.segments) < packet.reth.message_bytes) slot.too_long = true;
   const bool fits = !slot.too_long && scatter(cx.services.memory, cx.connection.domain, slot.segments,
                                               packet.reth.address, packet.payload);
   if (!fits) {
-    fault(packet.bth.psn, slot.too_long ? Aeth::kNakInvalidRequest : Aeth::kNakRemoteOperation, true,
-          passing);
+    refuse(packet.bth.psn, slot.too_long ? Aeth::kNakInvalidRequest : Aeth::kNakRemoteOperation, true,
+           passing);
     return Placed::kRecorded;
   }
   cx.services.counters.payload_bytes_placed += packet.payload.size();
@@ -232,14 +256,14 @@ Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8
 void Responder::deliver_receive(Context& cx, Psn psn) {
   ReceiveSlots::Slot& slot = slots_.front();
   if (!slot.bound || !slot.ended || slot.last_psn != psn) {
-    nak_ = Fault{psn, Aeth::kNakInvalidRequest, false};
+    nak_ = ResponderFault{psn, Aeth::kNakInvalidRequest, false};
     return;
   }
   if (slot.invalidates && !cx.services.memory.invalidate(MemoryKey{slot.immediate}, cx.connection.domain)) {
-    nak_ = Fault{psn, Aeth::kNakRemoteAccess, false};
+    nak_ = ResponderFault{psn, Aeth::kNakRemoteAccess, false};
     return;
   }
-  if (!slots_.deliver(cx)) nak_ = Fault{psn, Aeth::kNakRemoteOperation, false};
+  if (!slots_.deliver(cx)) nak_ = ResponderFault{psn, Aeth::kNakRemoteOperation, false};
 }
 
 // --------------------------------------------------------------------------------------- READ and atomics
@@ -256,11 +280,11 @@ Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uin
   const auto free =
       std::find_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return !entry.used; });
   if (free == ordered_.end()) {
-    fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);  // more than agreed on
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);  // more than agreed on
     return Placed::kRecorded;
   }
   if ((cx.connection.remote_access & right) == 0) {
-    fault(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+    refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
   }
   // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
@@ -282,7 +306,7 @@ void Responder::carry_out(Context& cx, Psn psn) {
   const Reth& reth = ordered.reth;
   if (reth.message_bytes > 0 && cx.services.memory.translate(reth.key, cx.connection.domain, reth.address,
                                                              reth.message_bytes, kRemoteRead) == nullptr) {
-    nak_ = Fault{psn, Aeth::kNakRemoteAccess, false};
+    nak_ = ResponderFault{psn, Aeth::kNakRemoteAccess, false};
     return;
   }
   ++cx.services.counters.reads_served;
@@ -293,7 +317,7 @@ void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
   uint64_t before = 0;
   const uint8_t syndrome = execute_atomic(cx, ordered.opcode, ordered.atomic, &before);
   if (syndrome != Aeth::kAck) {
-    nak_ = Fault{ordered.psn, syndrome, false};
+    nak_ = ResponderFault{ordered.psn, syndrome, false};
     return;
   }
   cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
@@ -303,7 +327,7 @@ void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
 Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uint8_t* passing) {
   const auto index = cx.reads.find(packet.meth.msn);
   if (!index) {
-    fault(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
     return Placed::kRecorded;
   }
   const SendRequest& request = cx.send_queue.at(*index);
@@ -321,7 +345,7 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
     if (fits) cx.services.counters.payload_bytes_placed += packet.payload.size();
   }
   if (!fits) {
-    fault(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
+    refuse(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
     return Placed::kRecorded;
   }
   if (is_message_end(packet.bth.opcode)) *passing |= ReceiveWindow::kEndsAnswer;
@@ -331,8 +355,8 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
 
 // ------------------------------------------------------------------------------------------- in order
 
-void Responder::fault(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing) {
-  if (!fault_ || psn < fault_->psn) fault_ = Fault{psn, syndrome, in_receive};
+void Responder::refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing) {
+  if (!fault_ || psn < fault_->psn) fault_ = ResponderFault{psn, syndrome, in_receive};
   *passing |= ReceiveWindow::kFaulty;
 }
 

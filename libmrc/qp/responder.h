@@ -10,6 +10,7 @@
 
 #include "libmrc/qp/context.h"
 #include "libmrc/qp/receive_slots.h"
+#include "libmrc/qp/responder_fault.h"
 #include "libmrc/qp/write_order.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
@@ -30,7 +31,7 @@ class Responder {
   void repeat_nak(Context& cx, Plane plane);
   // Ends the connection because of a request that has had its turn already.
   void fault_now(Psn psn, uint8_t syndrome) {
-    if (!nak_) nak_ = Fault{psn, syndrome, false};
+    if (!nak_) nak_ = ResponderFault{psn, syndrome, false};
   }
 
   // Whether an answer waits to be sent, and sending it. Answers that only an AckReq asked for are not urgent:
@@ -41,20 +42,13 @@ class Responder {
   void send_control_packets(Context& cx, PathId behind);
 
   // Set once a request broke a rule and its turn came: the queue pair must enter the error state.
-  bool faulted() const { return nak_.has_value(); }
-  // Whether the fault used up a receive request, which then completes with a length or protection error.
-  bool fault_in_receive() const { return nak_ && nak_->in_receive; }
+  const ResponderFault* fault() const { return nak_ ? &*nak_ : nullptr; }
 
   ReceiveSlots& slots() { return slots_; }
   Psn expected() const { return window_.expected(); }  // the first that is missing
   const ReceiveWindow& window() const { return window_; }
 
  private:
-  struct Fault {
-    Psn psn;
-    uint8_t syndrome;
-    bool in_receive;
-  };
   // A READ or atomic that waits for its turn.
   struct Ordered {
     bool used = false;
@@ -87,8 +81,9 @@ class Responder {
   size_t held_ordered() const;
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed lose(Context& cx, const Packet& packet, uint8_t* passing);
   bool memory_allows(Context& cx, const Packet& packet, uint8_t** to) const;
-  void fault(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
+  void refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
 
   void advance(Context& cx, Requester& requester);
   void deliver_receive(Context& cx, Psn psn);
@@ -120,9 +115,9 @@ class Responder {
 
   ReceiveSlots slots_;
   std::vector<Ordered> ordered_;
-  std::vector<uint16_t> answer_msn_;  // by PSN: the request that a packet in the window answers
-  std::optional<Fault> fault_;        // the lowest faulty packet that has arrived
-  std::optional<Fault> nak_;          // it has had its turn
+  std::vector<uint16_t> answer_msn_;     // by PSN: the request that a packet in the window answers
+  std::optional<ResponderFault> fault_;  // the lowest faulty packet that has arrived
+  std::optional<ResponderFault> nak_;    // it has had its turn
 };
 
 }  // namespace mrc

@@ -40,8 +40,10 @@ int check(const ibv_qp_init_attr& wanted) {
 
 QueuePairConfig config_of(Qp* qp, ibv_qp_type type) {
   QueuePairConfig config;
-  // An unreliable connection is one that happens never to lose anything: on the wire it is a reliable one.
+  // An unreliable connection is one that happens to lose only what cannot be taken: on the wire it is a
+  // reliable one.
   config.type = type == IBV_QPT_UD ? QueuePairType::kDatagram : QueuePairType::kReliable;
+  config.lossy = type == IBV_QPT_UC;
   config.shared_receives = qp->srq != nullptr ? &qp->srq->queue : nullptr;
   config.domain = qp->pd->domain;
   config.send_completions = &qp->send_cq->ring;
