@@ -90,7 +90,10 @@ QueuePair* Engine::find(Qpn qpn) {
 }
 
 bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now) {
+  const uint64_t sent_before = transmitter_.frames_sent();
   const bool done = qp.modify(attributes, services_, now);
+  transmitter_.flush_all();  // its last answers: when nothing is connected nobody may come to send them
+  counters_.frames_sent += transmitter_.frames_sent() - sent_before;
   schedule(qp);  // a send queue filled before RTS, or one that is to be flushed
   after_work(qp, now);
   if (qp.peer() == nullptr) look_at_windows();

@@ -137,6 +137,7 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
   const QueuePairState from = state();
   const QueuePairState to = attributes.state.value_or(from);
   if (from == to) return true;
+  if (to == QueuePairState::kReset || to == QueuePairState::kError) answer_before_leaving(services, now);
   switch (to) {
     case QueuePairState::kReset:
       return_to_reset(services);
@@ -308,6 +309,15 @@ void QueuePair::resolve_next_hops(Services& services) {
       connection_.resolved |= PlaneMask{1} << plane;
     }
   }
+}
+
+// The application has seen what arrived and leaves. Answers that were put off to the next burst go now, or the
+// peer would wait in vain for the acknowledgement of what was delivered.
+void QueuePair::answer_before_leaving(Services& services, Nanoseconds now) {
+  if (!connected()) return;
+  Context cx = context(services, now);
+  if (wire() == Wire::kMrc && responder_.control_due()) responder_.send_control_packets(cx, kNoPath);
+  if (wire() == Wire::kRc && rc_responder_.has_work()) rc_responder_.transmit(cx, kBurst);
 }
 
 void QueuePair::return_to_reset(Services& services) {

@@ -168,6 +168,7 @@ class QueuePair {
   void build_templates(Plane plane, const TransportConfig& config);
   void make_paths(Services& services);
   void make_single_path(Services& services);
+  void answer_before_leaving(Services& services, Nanoseconds now);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
   void flush_receives(Services& services, CompletionStatus first);

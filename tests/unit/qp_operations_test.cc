@@ -411,6 +411,34 @@ TEST(Operations, AReceiveThatIsTooShort) {
   EXPECT_EQ(into, std::vector<uint8_t>(1000, 0xEE));
 }
 
+// Whoever has received the last message may leave at once: the sender must still hear that it arrived.
+TEST(Operations, WhoLeavesAcknowledgesFirst) {
+  for (const Transport transport : {Transport::kMrc, Transport::kMrcStrict, Transport::kRc}) {
+    for (const QueuePairState to : {QueuePairState::kError, QueuePairState::kReset}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(transport) << " " << static_cast<int>(to));
+      PairOptions options;
+      options.transport = transport;
+      WirePair pair(options);
+      pair.run_for(kMillisecond);  // they know each other
+      auto data = pattern(100, 1);
+      std::vector<uint8_t> there(100);
+      const Segment target = pair.segment(pair.b, there.data(), 100, kLocalWrite | kRemoteWrite);
+      pair.post_receive(pair.b, 7, {target});
+      SendRequest* request =
+          pair.post(pair.a, Operation::kWriteImm, 1, {pair.segment(pair.a, data.data(), 100, 0)});
+      request->remote_address = target.address;
+      request->remote_key = target.key;
+      pair.ring(pair.a);
+      ASSERT_TRUE(pair.run([&] { return !pair.b.receives.empty(); }));
+      QueuePairAttributes leave;
+      leave.state = to;
+      ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, leave, pair.now()));
+      ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
+      EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
+    }
+  }
+}
+
 TEST(Operations, FenceWaitsForReads) {
   WirePair pair;
   alignas(8) uint64_t remote = 5;
