@@ -195,44 +195,144 @@ struct ContextOps {
   NotOffered unimport_pd;
 };
 
-// Where things are in rdma-core 36 to 56 on 64-bit machines.
+// Where things are in rdma-core 36 to 56 on 64-bit machines: every field, so that no edit can move one
+// unnoticed.
 static_assert(sizeof(void*) == 8);
 static_assert(sizeof(ibv_device) == 664);
-static_assert(sizeof(MatchEntry) == 24 && offsetof(MatchEntry, modalias) == 8 &&
-              offsetof(MatchEntry, kind) == 20);
+#define MRC_AT(type, field, offset) static_assert(offsetof(type, field) == (offset))
+static_assert(sizeof(ListNode) == 16);
+MRC_AT(ListNode, next, 0);
+MRC_AT(ListNode, prev, 8);
+static_assert(sizeof(MatchEntry) == 24);
+MRC_AT(MatchEntry, driver_data, 0);
+MRC_AT(MatchEntry, modalias, 8);
+MRC_AT(MatchEntry, driver_id, 8);
+MRC_AT(MatchEntry, vendor, 16);
+MRC_AT(MatchEntry, device, 18);
+MRC_AT(MatchEntry, kind, 20);
 static_assert(sizeof(SysfsDevice) == 992);
-static_assert(offsetof(SysfsDevice, sysfs_name) == 36 && offsetof(SysfsDevice, sysfs_cdev) == 104);
-static_assert(offsetof(SysfsDevice, ibdev_name) == 112 && offsetof(SysfsDevice, ibdev_path) == 176);
-static_assert(offsetof(SysfsDevice, node_guid) == 944);
+MRC_AT(SysfsDevice, entry, 0);
+MRC_AT(SysfsDevice, provider_data, 16);
+MRC_AT(SysfsDevice, match, 24);
+MRC_AT(SysfsDevice, flags, 32);
+MRC_AT(SysfsDevice, sysfs_name, 36);
+MRC_AT(SysfsDevice, sysfs_cdev, 104);
+MRC_AT(SysfsDevice, ibdev_name, 112);
+MRC_AT(SysfsDevice, ibdev_path, 176);
+MRC_AT(SysfsDevice, modalias, 432);
+MRC_AT(SysfsDevice, node_guid, 944);
+MRC_AT(SysfsDevice, driver_id, 952);
+MRC_AT(SysfsDevice, node_type, 956);
+MRC_AT(SysfsDevice, ibdev_index, 960);
+MRC_AT(SysfsDevice, port_count, 964);
+MRC_AT(SysfsDevice, abi_version, 968);
+MRC_AT(SysfsDevice, time_created, 976);
 static_assert(sizeof(DeviceOps) == 72);
-static_assert(offsetof(DeviceOps, match_table) == 16 && offsetof(DeviceOps, match_device) == 32);
-static_assert(offsetof(DeviceOps, alloc_context) == 40 && offsetof(DeviceOps, import_context) == 48);
-static_assert(offsetof(DeviceOps, alloc_device) == 56 && offsetof(DeviceOps, uninit_device) == 64);
+MRC_AT(DeviceOps, name, 0);
+MRC_AT(DeviceOps, match_min_abi_version, 8);
+MRC_AT(DeviceOps, match_max_abi_version, 12);
+MRC_AT(DeviceOps, match_table, 16);
+MRC_AT(DeviceOps, static_providers, 24);
+MRC_AT(DeviceOps, match_device, 32);
+MRC_AT(DeviceOps, alloc_context, 40);
+MRC_AT(DeviceOps, import_context, 48);
+MRC_AT(DeviceOps, alloc_device, 56);
+MRC_AT(DeviceOps, uninit_device, 64);
 static_assert(sizeof(Device) == 712);
-static_assert(offsetof(Device, ops) == 664 && offsetof(Device, refcount) == 672);
-static_assert(offsetof(Device, entry) == 680 && offsetof(Device, sysfs) == 696);
-static_assert(offsetof(Device, core_support) == 704);
+MRC_AT(Device, device, 0);
+MRC_AT(Device, ops, 664);
+MRC_AT(Device, refcount, 672);
+MRC_AT(Device, entry, 680);
+MRC_AT(Device, sysfs, 696);
+MRC_AT(Device, core_support, 704);
+MRC_AT(CompletionQueue, cq, 0);
+MRC_AT(CompletionQueue, cq_ex, 0);
+MRC_AT(QueuePair, qp, 0);
+MRC_AT(QueuePair, qp_ex, 0);
 static_assert(offsetof(QueuePair, comp_mask) == 360 || offsetof(QueuePair, comp_mask) == 368);
-static_assert(offsetof(QueuePair, comp_mask_from_45) == offsetof(QueuePair, comp_mask) + 8);
-static_assert(offsetof(MemoryRegion, type) == sizeof(ibv_mr) &&
-              offsetof(MemoryRegion, access) == sizeof(ibv_mr) + 4);
-constexpr size_t place_of(size_t offset) {
-  return offset / sizeof(void*);
-}
-static_assert(place_of(sizeof(ContextOps)) == 76);
-static_assert(place_of(offsetof(ContextOps, alloc_pd)) == 5 &&
-              place_of(offsetof(ContextOps, cq_event)) == 12);
-static_assert(place_of(offsetof(ContextOps, create_cq)) == 15 &&
-              place_of(offsetof(ContextOps, create_qp)) == 19);
-static_assert(place_of(offsetof(ContextOps, dereg_mr)) == 28 &&
-              place_of(offsetof(ContextOps, free_context)) == 39);
-static_assert(place_of(offsetof(ContextOps, modify_qp)) == 47 &&
-              place_of(offsetof(ContextOps, poll_cq)) == 53);
-static_assert(place_of(offsetof(ContextOps, query_device_ex)) == 58 &&
-              place_of(offsetof(ContextOps, query_port)) == 60);
-static_assert(place_of(offsetof(ContextOps, reg_mr)) == 68 &&
-              place_of(offsetof(ContextOps, req_notify_cq)) == 69);
-static_assert(place_of(offsetof(ContextOps, resize_cq)) == 71);
+MRC_AT(QueuePair, xrc_domain, offsetof(QueuePair, comp_mask) + 8);
+MRC_AT(QueuePair, comp_mask_from_45, offsetof(QueuePair, comp_mask) + 8);
+MRC_AT(MemoryRegion, mr, 0);
+MRC_AT(MemoryRegion, type, sizeof(ibv_mr));
+MRC_AT(MemoryRegion, access, sizeof(ibv_mr) + 4);
+static_assert(sizeof(ContextOps) == 76 * sizeof(void*));
+MRC_AT(ContextOps, advise_mr, 0 * sizeof(void*));
+MRC_AT(ContextOps, alloc_dm, 1 * sizeof(void*));
+MRC_AT(ContextOps, alloc_mw, 2 * sizeof(void*));
+MRC_AT(ContextOps, alloc_null_mr, 3 * sizeof(void*));
+MRC_AT(ContextOps, alloc_parent_domain, 4 * sizeof(void*));
+MRC_AT(ContextOps, alloc_pd, 5 * sizeof(void*));
+MRC_AT(ContextOps, alloc_td, 6 * sizeof(void*));
+MRC_AT(ContextOps, async_event, 7 * sizeof(void*));
+MRC_AT(ContextOps, attach_counters_point_flow, 8 * sizeof(void*));
+MRC_AT(ContextOps, attach_mcast, 9 * sizeof(void*));
+MRC_AT(ContextOps, bind_mw, 10 * sizeof(void*));
+MRC_AT(ContextOps, close_xrcd, 11 * sizeof(void*));
+MRC_AT(ContextOps, cq_event, 12 * sizeof(void*));
+MRC_AT(ContextOps, create_ah, 13 * sizeof(void*));
+MRC_AT(ContextOps, create_counters, 14 * sizeof(void*));
+MRC_AT(ContextOps, create_cq, 15 * sizeof(void*));
+MRC_AT(ContextOps, create_cq_ex, 16 * sizeof(void*));
+MRC_AT(ContextOps, create_flow, 17 * sizeof(void*));
+MRC_AT(ContextOps, create_flow_action_esp, 18 * sizeof(void*));
+MRC_AT(ContextOps, create_qp, 19 * sizeof(void*));
+MRC_AT(ContextOps, create_qp_ex, 20 * sizeof(void*));
+MRC_AT(ContextOps, create_rwq_ind_table, 21 * sizeof(void*));
+MRC_AT(ContextOps, create_srq, 22 * sizeof(void*));
+MRC_AT(ContextOps, create_srq_ex, 23 * sizeof(void*));
+MRC_AT(ContextOps, create_wq, 24 * sizeof(void*));
+MRC_AT(ContextOps, dealloc_mw, 25 * sizeof(void*));
+MRC_AT(ContextOps, dealloc_pd, 26 * sizeof(void*));
+MRC_AT(ContextOps, dealloc_td, 27 * sizeof(void*));
+MRC_AT(ContextOps, dereg_mr, 28 * sizeof(void*));
+MRC_AT(ContextOps, destroy_ah, 29 * sizeof(void*));
+MRC_AT(ContextOps, destroy_counters, 30 * sizeof(void*));
+MRC_AT(ContextOps, destroy_cq, 31 * sizeof(void*));
+MRC_AT(ContextOps, destroy_flow, 32 * sizeof(void*));
+MRC_AT(ContextOps, destroy_flow_action, 33 * sizeof(void*));
+MRC_AT(ContextOps, destroy_qp, 34 * sizeof(void*));
+MRC_AT(ContextOps, destroy_rwq_ind_table, 35 * sizeof(void*));
+MRC_AT(ContextOps, destroy_srq, 36 * sizeof(void*));
+MRC_AT(ContextOps, destroy_wq, 37 * sizeof(void*));
+MRC_AT(ContextOps, detach_mcast, 38 * sizeof(void*));
+MRC_AT(ContextOps, free_context, 39 * sizeof(void*));
+MRC_AT(ContextOps, free_dm, 40 * sizeof(void*));
+MRC_AT(ContextOps, get_srq_num, 41 * sizeof(void*));
+MRC_AT(ContextOps, import_dm, 42 * sizeof(void*));
+MRC_AT(ContextOps, import_mr, 43 * sizeof(void*));
+MRC_AT(ContextOps, import_pd, 44 * sizeof(void*));
+MRC_AT(ContextOps, modify_cq, 45 * sizeof(void*));
+MRC_AT(ContextOps, modify_flow_action_esp, 46 * sizeof(void*));
+MRC_AT(ContextOps, modify_qp, 47 * sizeof(void*));
+MRC_AT(ContextOps, modify_qp_rate_limit, 48 * sizeof(void*));
+MRC_AT(ContextOps, modify_srq, 49 * sizeof(void*));
+MRC_AT(ContextOps, modify_wq, 50 * sizeof(void*));
+MRC_AT(ContextOps, open_qp, 51 * sizeof(void*));
+MRC_AT(ContextOps, open_xrcd, 52 * sizeof(void*));
+MRC_AT(ContextOps, poll_cq, 53 * sizeof(void*));
+MRC_AT(ContextOps, post_recv, 54 * sizeof(void*));
+MRC_AT(ContextOps, post_send, 55 * sizeof(void*));
+MRC_AT(ContextOps, post_srq_ops, 56 * sizeof(void*));
+MRC_AT(ContextOps, post_srq_recv, 57 * sizeof(void*));
+MRC_AT(ContextOps, query_device_ex, 58 * sizeof(void*));
+MRC_AT(ContextOps, query_ece, 59 * sizeof(void*));
+MRC_AT(ContextOps, query_port, 60 * sizeof(void*));
+MRC_AT(ContextOps, query_qp, 61 * sizeof(void*));
+MRC_AT(ContextOps, query_qp_data_in_order, 62 * sizeof(void*));
+MRC_AT(ContextOps, query_rt_values, 63 * sizeof(void*));
+MRC_AT(ContextOps, query_srq, 64 * sizeof(void*));
+MRC_AT(ContextOps, read_counters, 65 * sizeof(void*));
+MRC_AT(ContextOps, reg_dm_mr, 66 * sizeof(void*));
+MRC_AT(ContextOps, reg_dmabuf_mr, 67 * sizeof(void*));
+MRC_AT(ContextOps, reg_mr, 68 * sizeof(void*));
+MRC_AT(ContextOps, req_notify_cq, 69 * sizeof(void*));
+MRC_AT(ContextOps, rereg_mr, 70 * sizeof(void*));
+MRC_AT(ContextOps, resize_cq, 71 * sizeof(void*));
+MRC_AT(ContextOps, set_ece, 72 * sizeof(void*));
+MRC_AT(ContextOps, unimport_dm, 73 * sizeof(void*));
+MRC_AT(ContextOps, unimport_mr, 74 * sizeof(void*));
+MRC_AT(ContextOps, unimport_pd, 75 * sizeof(void*));
+#undef MRC_AT
 
 }  // namespace mrc::abi
 
