@@ -42,6 +42,8 @@ class EventSink {
   virtual void completion_queue_overrun(CompletionQueue& queue) = 0;
   virtual void queue_pair_event(QueuePair& qp, QueuePairEvent event) = 0;
   virtual void shared_receive_limit(SharedReceiveQueue&) {}
+  // Local ports got or lost their links: those that have one now.
+  virtual void ports_changed(PlaneMask /*up*/) {}
   // The answer to an EV probe, with the round trip it took.
   virtual void ev_probe_answered(uint64_t /*cookie*/, Nanoseconds /*rtt*/) {}
 };

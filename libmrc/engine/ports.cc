@@ -21,6 +21,7 @@ void Engine::check_ports(Nanoseconds now) {
   PlaneMask changed = up ^ services_.ports_up;
   if (changed == 0) return;
   services_.ports_up = up;
+  sink_->ports_changed(up);
   for (; changed != 0; changed &= changed - 1) {
     const auto plane = static_cast<Plane>(__builtin_ctz(changed));
     for (QueuePair* qp : live_) {

@@ -139,6 +139,7 @@ verbs_context* Context::open(ibv_device* device, int placeholder) {
   context.async_fd = self->async_events_.application_fd();  // so libibverbs does not ask the kernel for one
   context.num_comp_vectors = limits::kCompletionVectors;
   self->device_ = Device::open(device->name);
+  self->device_->add(self);
   return &shell->verbs;
 }
 
@@ -149,6 +150,7 @@ Context::~Context() {
     for (Qp* qp : queue_pairs_) device_->engine().destroy(qp->transport);
     for (Mr* mr : regions_) device_->engine().memory().remove(mr->key);
   }
+  device_->remove(this);
   device_->close();
 }
 
@@ -161,9 +163,8 @@ void Context::close(ibv_context* context) {
   free(shell);
 }
 
-void Context::post_async(ibv_event_type type, void* element) {
-  const ib_uverbs_async_event_desc event{reinterpret_cast<uintptr_t>(element), static_cast<uint32_t>(type),
-                                         0};
+void Context::post_async(ibv_event_type type, uintptr_t element) {
+  const ib_uverbs_async_event_desc event{element, static_cast<uint32_t>(type), 0};
   std::lock_guard lock(async_mutex_);
   // A full queue means that nobody reads it: the event is lost, as it would be for the kernel's readers.
   async_events_.send(&event, sizeof event);

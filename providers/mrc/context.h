@@ -37,8 +37,11 @@ class Context {
   Device& device() { return *device_; }
   Commands& commands() { return commands_; }
 
-  // Any thread. `element` is the ibv_qp or ibv_cq that the event is about.
-  void post_async(ibv_event_type type, void* element);
+  // Any thread. `element` is the ibv_qp, ibv_cq or ibv_srq that the event is about, or the port's number.
+  void post_async(ibv_event_type type, void* element) {
+    post_async(type, reinterpret_cast<uintptr_t>(element));
+  }
+  void post_async(ibv_event_type type, uintptr_t element);
   // Takes back the unread events about an object that is being destroyed.
   void forget_async(const void* element);
 

@@ -16,6 +16,7 @@
 #include "providers/mrc/context.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
+#include "providers/mrc/limits.h"
 #include "providers/mrc/qp.h"
 #include "providers/mrc/srq.h"
 
@@ -64,18 +65,28 @@ Device* Device::open(const char* name) {
   static_cast<void>(at_exit_set);
   for (Device* device : registry().devices) {
     if (device->name_ != name) continue;
-    ++device->contexts_;
+    ++device->users_;
     return device;
   }
   auto* device = new Device(name);
   registry().devices.push_back(device);
-  device->contexts_ = 1;
+  device->users_ = 1;
   return device;
 }
 
 void Device::close() {
   std::lock_guard lock(registry().mutex);
-  if (--contexts_ == 0) stop();
+  if (--users_ == 0) stop();
+}
+
+void Device::add(Context* context) {
+  std::lock_guard lock(contexts_mutex_);
+  contexts_.push_back(context);
+}
+
+void Device::remove(Context* context) {
+  std::lock_guard lock(contexts_mutex_);
+  std::erase(contexts_, context);
 }
 
 void Device::at_exit() {
@@ -133,6 +144,7 @@ void Device::stop() {
   stats_.reset();
   engine_.reset();
   ports_.reset();
+  port_up_.store(true);
 }
 
 // --- what the engine tells, under the device's lock ---
@@ -161,6 +173,14 @@ void Device::queue_pair_event(QueuePair& queue_pair, QueuePairEvent event) {
 void Device::shared_receive_limit(SharedReceiveQueue& queue) {
   auto* srq = static_cast<Srq*>(queue.owner);
   srq->context->post_async(IBV_EVENT_SRQ_LIMIT_REACHED, &srq->verbs);
+}
+
+void Device::ports_changed(PlaneMask up) {
+  const bool now_up = up != 0;
+  if (port_up_.exchange(now_up) == now_up) return;
+  std::lock_guard lock(contexts_mutex_);
+  for (Context* context : contexts_)
+    context->post_async(now_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, limits::kPort);
 }
 
 }  // namespace mrc::provider

@@ -3,9 +3,11 @@
 // context costs nothing; the engine and DPDK start when the first memory region or queue pair is made.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "dpdk_io/device_ports.h"
 #include "libmrc/engine/engine.h"
@@ -14,16 +16,23 @@
 
 namespace mrc::provider {
 
+class Context;
+
 class Device final : private EventSink {
  public:
   // The device of that name; every open() needs its close(). The last close() stops it.
   static Device* open(const char* name);
   void close();
+  // Whom to tell when the port goes down or up.
+  void add(Context* context);
+  void remove(Context* context);
 
   // 0 or an errno. The first failure is final and is explained once on stderr.
   int start();
 
   const std::string& name() const { return name_; }
+  // The port that programs see: up while one of the planes is. A device that was not started says so too.
+  bool port_up() const { return port_up_.load(std::memory_order_relaxed); }
   // Only once started; everything but the doorbell under Progress::Control.
   Engine& engine() { return *engine_; }
   Progress& progress() { return progress_; }
@@ -51,9 +60,13 @@ class Device final : private EventSink {
   void completion_queue_overrun(CompletionQueue& queue) override;
   void queue_pair_event(QueuePair& qp, QueuePairEvent event) override;
   void shared_receive_limit(SharedReceiveQueue& queue) override;
+  void ports_changed(PlaneMask up) override;
 
   const std::string name_;
-  unsigned contexts_ = 0;
+  unsigned users_ = 0;         // that have opened it
+  std::mutex contexts_mutex_;  // taken after all others
+  std::vector<Context*> contexts_;
+  std::atomic<bool> port_up_{true};
   std::mutex start_mutex_;
   int failure_ = 0;
 

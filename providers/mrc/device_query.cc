@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "providers/mrc/context.h"
 #include "providers/mrc/device_settings.h"
 #include "providers/mrc/gid_table.h"
 #include "providers/mrc/limits.h"
@@ -23,6 +24,7 @@ constexpr uint32_t kPart = 0x4D5243;      // "MRC"
 // As verbs count them; the names are in no header.
 constexpr uint8_t kWidth4X = 2;
 constexpr uint8_t kSpeedEdr = 32;
+constexpr uint8_t kPhysicalPolling = 2;
 constexpr uint8_t kPhysicalLinkUp = 5;
 
 // 256 bytes are 1, 512 are 2, and so on.
@@ -71,10 +73,11 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   return 0;
 }
 
-int query_port(ibv_context*, uint8_t port, ibv_port_attr* attributes) {
+int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes) {
   if (port != limits::kPort) return EINVAL;
   ibv_port_attr result{};
-  result.state = IBV_PORT_ACTIVE;
+  const bool up = Context::of(context)->device().port_up();
+  result.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   result.max_mtu = result.active_mtu = to_verbs_mtu(device_settings().mtu);
   try {
     result.gid_tbl_len = static_cast<int>(read_gid_table().entries.size());
@@ -86,7 +89,7 @@ int query_port(ibv_context*, uint8_t port, ibv_port_attr* attributes) {
   result.pkey_tbl_len = 1;
   result.active_width = kWidth4X;
   result.active_speed = kSpeedEdr;
-  result.phys_state = kPhysicalLinkUp;
+  result.phys_state = up ? kPhysicalLinkUp : kPhysicalPolling;
   result.link_layer = IBV_LINK_LAYER_ETHERNET;
   *attributes = result;
   return 0;

@@ -279,6 +279,7 @@ void Progress::run() {
     const Nanoseconds now = clock_now();
     housekeeping(now);
     if (connected_.load(std::memory_order_relaxed) == 0) {
+      turn(now);  // links come and go all the same
       sleep_until_woken(kIdleSleep);
       continue;
     }
