@@ -33,6 +33,12 @@ struct Context {
   EventTrace& trace;
   Nanoseconds now;
 
+  // Whose memory receive requests name: a shared queue has a protection domain of its own (IBTA 10.2.9.4).
+  Accessor receiver() const {
+    if (shared_receives == nullptr) return connection.domain;
+    return {shared_receives->domain(), connection.domain.qpn};
+  }
+
   void note(TraceEvent event, Psn psn, PathId path = kNoPath, uint32_t value = 0) {
     trace.note(now, event, psn, path, value);
   }

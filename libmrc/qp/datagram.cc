@@ -231,8 +231,8 @@ void Datagram::receive(Context& cx, const Packet& packet) {
   uint8_t grh[kGrhBytes];
   write_grh(grh, packet);
   const MemoryTable& memory = cx.services.memory;
-  if (!scatter(memory, cx.connection.domain, slot.segments, 0, grh) ||
-      !scatter(memory, cx.connection.domain, slot.segments, kGrhBytes, packet.payload)) {
+  if (!scatter(memory, cx.receiver(), slot.segments, 0, grh) ||
+      !scatter(memory, cx.receiver(), slot.segments, kGrhBytes, packet.payload)) {
     // The memory of the receive request is not what it was said to be.
     fault_ = ResponderFault{packet.bth.psn, Aeth::kNakRemoteOperation, true};
     return;

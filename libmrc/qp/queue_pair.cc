@@ -311,8 +311,8 @@ void QueuePair::resolve_next_hops(Services& services) {
   }
 }
 
-// The application has seen what arrived and leaves. Answers that were put off to the next burst go now, or the
-// peer would wait in vain for the acknowledgement of what was delivered.
+// The application has seen what arrived and leaves. Answers that were put off to the next burst go now, or
+// the peer would wait in vain for the acknowledgement of what was delivered.
 void QueuePair::answer_before_leaving(Services& services, Nanoseconds now) {
   if (!connected()) return;
   Context cx = context(services, now);

@@ -103,7 +103,7 @@ RcResponder::Taken RcResponder::take_send(Context& cx, const Packet& packet) {
   const ReceiveSlots::Slot& slot = slots_.front();
   const uint64_t bytes = offset_ + packet.payload.size();
   if (total_bytes(slot.segments) < bytes) return refuse(packet, Aeth::kNakInvalidRequest, true);
-  if (!scatter(cx.services.memory, cx.connection.domain, slot.segments, offset_, packet.payload))
+  if (!scatter(cx.services.memory, cx.receiver(), slot.segments, offset_, packet.payload))
     return refuse(packet, Aeth::kNakRemoteOperation, true);
   if (!is_message_end(packet.bth.opcode)) return Taken::kDone;
   return deliver(cx, packet, static_cast<uint32_t>(bytes)) ? Taken::kDone : Taken::kFaulty;

@@ -238,7 +238,7 @@ Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8
     return Placed::kRecorded;
   }
   if (total_bytes(slot.segments) < packet.reth.message_bytes) slot.too_long = true;
-  const bool fits = !slot.too_long && scatter(cx.services.memory, cx.connection.domain, slot.segments,
+  const bool fits = !slot.too_long && scatter(cx.services.memory, cx.receiver(), slot.segments,
                                               packet.reth.address, packet.payload);
   if (!fits) {
     refuse(packet.bth.psn, slot.too_long ? Aeth::kNakInvalidRequest : Aeth::kNakRemoteOperation, true,

@@ -214,6 +214,27 @@ CASE("srq.shared_by_two_queue_pairs") {
   CHECK_EQ(of_second, 2);
 }
 
+CASE("srq.in_a_domain_of_its_own") {
+  Pair pair;
+  Owned<ibv_pd> pd = make_pd();
+  Memory memory(pd, 4096);
+  Owned<ibv_srq> srq = make_srq(pd);
+  ibv_qp_init_attr wanted = qp_wanted(pair.b.send_cq, pair.b.receive_cq);
+  wanted.srq = srq;
+  Owned<ibv_qp> to = make_qp(pair.pd, wanted);
+  Owned<ibv_qp> from = make_qp(pair.pd, qp_wanted(pair.a.send_cq, pair.a.receive_cq));
+  bring_to(to, IBV_QPS_RTS, from->qp_num);
+  bring_to(from, IBV_QPS_RTS, to->qp_num);
+  CHECK_OK(post_receive(srq.get(), 7, {memory.piece(0, 64)}));
+  CHECK_OK(post_receive(srq.get(), 8, {pair.b.memory.piece(0, 64)}));  // the queue pair's, not the queue's
+  CHECK_OK(Request(IBV_WR_SEND, 1).piece(pair.a.memory, 0, 8).post(from));
+  await(pair.a.send_cq, 1, IBV_WC_SUCCESS);
+  await(pair.b.receive_cq, 7, IBV_WC_SUCCESS);
+  CHECK(memory.has(kSeedA, 0, 8, 0));
+  CHECK_OK(Request(IBV_WR_SEND, 2).piece(pair.a.memory, 0, 8).post(from));
+  await(pair.b.receive_cq, 8, IBV_WC_LOC_PROT_ERR);
+}
+
 CASE("srq.write_with_immediate_takes_one") {
   Pair pair({.with_srq = true});
   CHECK_OK(post_receive(pair.b.srq.get(), 7));
