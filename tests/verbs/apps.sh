@@ -55,30 +55,52 @@ mpi() {
 fabric() {
   local port
   port=$(mrc_free_port)
-  mrc_start "$scratch/server.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 200 -c -B "$port"
+  mrc_start "$scratch/server.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 50 -c -B "$port"
   server=$mrc_pid
   mrc_await_listener "$port" "$server" || fail "fi_pingpong does not listen"
-  mrc_start "$scratch/client.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 200 -c -P "$port" 127.0.0.1
+  mrc_start "$scratch/client.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 50 -c -P "$port" 127.0.0.1
   client=$mrc_pid
   ended fi_pingpong -p "$1" -e "$2"
 }
 
-# fio_pair VERB ARGUMENTS...
-fio_pair() {
-  local verb=$1 port common
+# io_demo_pair TLS ARGUMENTS...: UCX's client and server, which find each other by rdma_cm alone and check what they
+# get. The server stays for the next client.
+io_demo_pair() {
+  local transports=$1 port server
   shift
   port=$(mrc_free_port)
-  common=(--ioengine=rdma --port="$port" --bs=64k --size=64m --iodepth=16 --thread)
-  mrc_start "$scratch/server.log" "${as_user[@]}" fio --name=server "${common[@]}" --rw=read
+  export UCX_TLS=$transports UCX_SOCKADDR_TLS_PRIORITY=rdmacm
+  mrc_start "$scratch/server.log" "${as_user[@]}" io_demo -p "$port" -q "$@"
   server=$mrc_pid
-  sleep 1.5 # it listens in the RDMA port space, where no tool shows it
-  mrc_start "$scratch/client.log" "${as_user[@]}" fio --name=client "${common[@]}" --hostname=127.0.0.1 --verb="$verb" "$@"
+  await_cm_listener 0106 "$port" "$server" || fail 'io_demo does not listen'
+  mrc_start "$scratch/client.log" "${as_user[@]}" io_demo -p "$port" -q -i 200 "$@" 127.0.0.1
+  wait "$mrc_pid" || fail "io_demo ended with status $?"
+  mrc_stop_all
+  grep -q "Client exit with status 'OK'" "$scratch/client.log" || fail 'io_demo is not content'
+  ! grep -iE 'corrupt|mismatch' "$scratch"/{server,client}.log || fail 'io_demo found wrong data'
+}
+
+# fio_pair VERB ARGUMENTS...: one that only takes what comes, and one that sends, writes or reads: fio calls all of
+# these --rw=write. Who takes SENDs has receives for all of them, for fio does not try again (rnr_retry 0).
+fio_pair() {
+  local verb=$1 port common side
+  shift
+  port=$(mrc_free_port)
+  common=(--ioengine=rdma --port="$port" --bs=64k --size=16m --thread "$@")
+  mrc_start "$scratch/server.log" "${as_user[@]}" fio --name=server "${common[@]}" --iodepth=512 --rw=read
+  server=$mrc_pid
+  await_cm_listener 0106 "$port" "$server" || fail 'fio does not listen'
+  mrc_start "$scratch/client.log" "${as_user[@]}" fio --name=client "${common[@]}" --iodepth=16 --rw=write \
+    --hostname=127.0.0.1 --verb="$verb"
   client=$mrc_pid
   wait "$client" || fail "fio with $verb ended with status $?"
   wait "$server" || fail "the server of fio with $verb ended with status $?"
   mrc_started=()
-  grep -qE 'err= 0' "$scratch/client.log" || fail "fio with $verb reports an error"
-  cat "$scratch/client.log"
+  for side in client server; do
+    grep -qE 'err= 0' "$scratch/$side.log" || fail "fio's $side with $verb reports an error"
+  done
+  ! grep -iE 'verify: bad|status [0-9]+\(' "$scratch"/{server,client}.log || fail "fio with $verb found an error"
+  grep -qE 'write: .*\(16\.0MiB/' "$scratch/client.log" || fail "fio's client with $verb did not move 16 MiB"
 }
 
 case $name in
@@ -94,6 +116,7 @@ case $name in
   ucx_put_lat) ucx rc_v,self ucp_put_lat -n 1000 -s 8 ;;
   ucx_get) ucx rc_v,self ucp_get -n 500 -s 65536 ;;
   ucx_fadd) ucx rc_v,self ucp_fadd -n 1000 -s 8 ;;
+  ucx_cswap) ucx rc_v,self ucp_cswap -n 1000 -s 8 ;;
   ucx_am_bw) ucx rc_v,self ucp_am_bw -n 500 -s 16384 ;;
   ucx_am_lat) ucx rc_v,self ucp_am_lat -n 1000 -s 64 ;;
   ucx_sleep) ucx rc_v,self tag_lat -n 500 -s 8 -E sleep ;;
@@ -101,7 +124,13 @@ case $name in
   ucx_ud_tag_lat) ucx ud_v,self tag_lat -n 1000 -s 8 ;;
   ucx_ud_tag_bw) ucx ud_v,self tag_bw -n 200 -s 65536 ;;
   ucx_ud_put_bw) ucx ud_v,self ucp_put_bw -n 200 -s 4096 ;;
-  ucx_rc_uct) ucx rc_v am_bw -d mrc0:1 -x rc_verbs -n 1000 -s 1024 ;;
+  ucx_ud_get) ucx ud_v,self ucp_get -n 200 -s 4096 ;;
+  ucx_ud_fadd) ucx ud_v,self ucp_fadd -n 500 -s 8 ;;
+  ucx_ud_am_bw) ucx ud_v,self ucp_am_bw -n 200 -s 16384 ;;
+  ucx_ud_sleep) ucx ud_v,self tag_lat -n 500 -s 8 -E sleep ;;
+  ucx_cm) io_demo_pair rc_v,self -o read,write -d 1:262144 ;;
+  ucx_cm_am) io_demo_pair rc_v,self -o read,write -d 1:262144 -A ;;
+  ucx_cm_ud) io_demo_pair ud_v,self -o read,write -d 1:65536 ;;
   mpi_ucx_2) mpi 2 --mca pml ucx -x UCX_TLS=rc_v,self ;;
   mpi_ucx_4) mpi_bytes=1048577 mpi 4 --mca pml ucx -x UCX_TLS=rc_v,self ;;
   mpi_ofi_2) mpi 2 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
@@ -116,10 +145,9 @@ case $name in
   fi_msg) fabric verbs msg mrc0 ;;
   fi_rdm) fabric "verbs;ofi_rxm" rdm mrc0 ;;
   fi_dgram) fabric verbs dgram mrc0-dgram ;;
-  fio_write) fio_pair write --rw=write ;;
-  fio_read) fio_pair read --rw=read ;;
-  fio_send) fio_pair send --rw=write ;;
-  fio_randrw) fio_pair write --rw=randwrite ;;
+  fio_write) fio_pair write ;;
+  fio_read) fio_pair read ;;
+  fio_send) fio_pair send --verify=crc32c --verify_state_save=0 ;;
   *)
     fail "there is no case '$name'"
     ;;

@@ -48,3 +48,13 @@ fi
 
 # Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
 as_user=(timeout -k 1 100 "${prefix[@]}" "$bin/mrcrun")
+
+# await_cm_listener SPACE PORT PID: returns when somebody listens there by rdma_cm: the run directory says so.
+await_cm_listener() {
+  local tries=0
+  until grep -qsE '^[0-9]+ [0-9a-f]+ 1 ' "$MRC_RUNDIR/cm.$1.$2"; do
+    kill -0 "$3" 2>/dev/null || return 1
+    ((tries++ < 400)) || return 1
+    sleep 0.05
+  done
+}

@@ -6,16 +6,6 @@ set -euo pipefail
 # shellcheck source=case.sh
 . "${BASH_SOURCE[0]%/*}/case.sh"
 
-# await_cm_listener SPACE PORT PID: returns when somebody listens there by rdma_cm: the run directory says so.
-await_cm_listener() {
-  local tries=0
-  until grep -qsE '^[0-9]+ [0-9a-f]+ 1 ' "$MRC_RUNDIR/cm.$1.$2"; do
-    kill -0 "$3" 2>/dev/null || return 1
-    ((tries++ < 400)) || return 1
-    sleep 0.05
-  done
-}
-
 # both SPACE PORT SERVER... -- CLIENT...: both must end with status 0 and without a word of an error.
 both() {
   local space=$1 port=$2 server=()
@@ -109,15 +99,15 @@ case $name in
     both 0106 "$port" rdma_server -p "$port" -- rdma_client -s 127.0.0.1 -p "$port"
     says client 'end 0'
     ;;
-  write_bw)
-    perf ib_write_bw -s 65536 -n 1000
-    ;;
-  send_lat_events)
-    perf ib_send_lat -s 64 -n 500 -e
-    ;;
-  write_bw_qps)
-    perf ib_write_bw -s 65536 -n 500 -q 4
-    ;;
+  write_bw) perf ib_write_bw -s 65536 -n 1000 ;;
+  write_bw_both_qps) perf ib_write_bw -s 65536 -n 300 -q 4 -b ;;
+  write_bw_qps) perf ib_write_bw -s 65536 -n 500 -q 4 ;;
+  send_bw) perf ib_send_bw -s 65536 -n 500 ;;
+  send_bw_srq) perf ib_send_bw -s 16384 -n 500 --use-srq ;;
+  send_lat_events) perf ib_send_lat -s 64 -n 500 -e ;;
+  send_lat_ud) perf ib_send_lat -s 64 -n 500 -c UD ;;
+  read_bw) perf ib_read_bw -s 65536 -n 500 ;;
+  atomic_lat) perf ib_atomic_lat -n 500 ;;
   *)
     fail "there is no case '$name'"
     ;;
