@@ -52,6 +52,35 @@ pingpong() {
   done
 }
 
+# ipv6 TOOL ARGUMENTS...: with the GID of an IPv6 address. What they tell each other by TCP still goes over IPv4.
+ipv6() {
+  awk '$6 != "lo" { found = 1 } END { exit !found }' /proc/net/if_inet6 2>/dev/null || skip 'no interface has IPv6'
+  pair "$@" --ipv6
+  grep -qE '^ GID: (254:128|3[2-9]|25[23]):' "$scratch/client.log" || fail 'it was not an IPv6 GID'
+}
+
+# at_once TOOL,ARGUMENT,... ...: so many pairs of programs that share mrc0, all at the same time.
+at_once() {
+  local ports=() words=() i
+  for ((i = 1; i <= $#; ++i)); do
+    IFS=, read -ra words <<<"${!i}"
+    ports[i]=$(mrc_free_port)
+    mrc_start "$scratch/server$i.log" "${as_user[@]}" "${words[@]}" -d mrc0 -F -p "${ports[i]}"
+    mrc_await_listener "${ports[i]}" "$mrc_pid" || fail "the server of '${!i}' does not listen"
+  done
+  for ((i = 1; i <= $#; ++i)); do
+    IFS=, read -ra words <<<"${!i}"
+    mrc_start "$scratch/client$i.log" "${as_user[@]}" "${words[@]}" -d mrc0 -F -p "${ports[i]}" 127.0.0.1
+  done
+  for i in "${mrc_started[@]}"; do wait "$i" || fail "one of them ended with status $?"; done
+  mrc_started=()
+  for ((i = 1; i <= $#; ++i)); do
+    ! grep -iE 'completion with error|failed|error|unable' "$scratch"/{server,client}$i.log || fail 'an error'
+    cp "$scratch/client$i.log" "$scratch/client.log"
+    rows 1 4
+  done
+}
+
 cut_a_plane() {
   sleep 1
   "${prefix[@]}" "$bin/mrcctl" plane 2 black-hole
@@ -121,6 +150,12 @@ case $name in
   write_bw_64_qps) bandwidth ib_write_bw -s 16384 -n 200 -q 64 ;;
   write_bw_both_qps) bandwidth ib_write_bw -s 65536 -n 500 -q 8 -b ;;
   write_bw_seconds) bandwidth ib_write_bw -s 65536 -D 3 ;;
+  write_bw_ipv6) ipv6 ib_write_bw -s 65536 -n 500 ;;
+  write_lat_seconds)
+    pair ib_write_lat -s 8 -D 3
+    rows 1 3 # the table of a duration is a short one
+    ;;
+  at_once) at_once ib_write_bw,-s,65536,-n,1000 ib_send_bw,-s,4096,-n,1000,-q,4 ib_read_bw,-s,65536,-n,500 ;;
   write_bw_uc) bandwidth ib_write_bw -s 65536 -n 1000 -c UC ;;
   write_lat_inline) latency ib_write_lat -s 64 -n 1000 -I 128 ;;
   write_lat_uc) latency ib_write_lat -s 8 -n 1000 -c UC ;;
@@ -128,6 +163,16 @@ case $name in
   send_bw_all)
     pair ib_send_bw -a -n 100
     rows 23 3  # the average of two bytes may be shown as 0.00
+    ;;
+  send_bw_both_qps) bandwidth ib_send_bw -s 16384 -n 300 -q 8 -b ;;
+  send_bw_64_qps) bandwidth ib_send_bw -s 4096 -n 200 -q 64 ;;
+  send_bw_seconds) bandwidth ib_send_bw -s 65536 -D 3 ;;
+  send_bw_ipv6) ipv6 ib_send_bw -s 65536 -n 500 ;;
+  send_bw_ud_ipv6) ipv6 ib_send_bw -s 2048 -n 500 -c UD ;;
+  send_bw_ud_qps) bandwidth ib_send_bw -s 2048 -n 500 -c UD -q 4 ;;
+  send_lat_all)
+    pair ib_send_lat -a -n 20 # it measures the CPU's frequency for half a second per row
+    rows 23 5
     ;;
   send_bw_both) bandwidth ib_send_bw -s 65536 -n 1000 -b ;;
   send_bw_qps) bandwidth ib_send_bw -s 16384 -n 500 -q 8 ;;
@@ -148,6 +193,15 @@ case $name in
     ;;
   read_bw_both_qps) bandwidth ib_read_bw -s 65536 -n 500 -q 8 -b ;;
   read_bw_events) bandwidth ib_read_bw -s 65536 -n 1000 -e ;;
+  read_bw_64_qps) bandwidth ib_read_bw -s 16384 -n 100 -q 64 ;;
+  read_bw_seconds) bandwidth ib_read_bw -s 65536 -D 3 ;;
+  read_bw_ipv6) ipv6 ib_read_bw -s 65536 -n 500 ;;
+  read_lat_events) latency ib_read_lat -s 8 -n 500 -e ;;
+  atomic_bw_both_qps) bandwidth ib_atomic_bw -n 500 -q 8 -b ;;
+  atomic_bw_events) bandwidth ib_atomic_bw -n 1000 -e ;;
+  atomic_bw_seconds) bandwidth ib_atomic_bw -D 3 ;;
+  atomic_bw_ipv6) ipv6 ib_atomic_bw -n 500 ;;
+  atomic_lat_events) latency ib_atomic_lat -n 500 -e ;;
   read_lat) latency ib_read_lat -s 8 -n 1000 ;;
   atomic_bw_add) bandwidth ib_atomic_bw -n 2000 ;;
   atomic_bw_swap) bandwidth ib_atomic_bw -n 2000 -A CMP_AND_SWAP ;;
