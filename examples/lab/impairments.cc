@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 
 #ifdef MRC_LAB_BPF_OBJECT
@@ -101,6 +102,7 @@ bool Impairments::attach(Fabric* fabric) {
 }
 
 bool Impairments::load(Fabric* fabric) {
+  if (std::getenv("MRC_LAB_NO_BPF") != nullptr) return fail("MRC_LAB_NO_BPF is set", ENOTSUP);
   return open_and_load() && attach(fabric);
 }
 

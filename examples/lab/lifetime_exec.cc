@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "examples/lab/leash.h"
 #include "examples/lab/lifetime.h"
 #include "examples/lab/rpc.h"
 
@@ -31,12 +31,13 @@ void pass_on(int number, siginfo_t* info, void*) {
   if (running > 0 && info->si_code != SI_KERNEL) ::kill(running, number);
 }
 
+constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+
 void pass_signals_on() {
   struct sigaction action {};
   action.sa_sigaction = pass_on;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
-    ::sigaction(number, &action, nullptr);
+  for (const int number : kPassedOn) ::sigaction(number, &action, nullptr);
 }
 
 std::string program_beside_this(const char* name) {
@@ -68,7 +69,6 @@ bool join(const std::vector<Fd>& files, std::string* error) {
 }
 
 [[noreturn]] void execute(const State& state, const std::string& node, bool is_host, char** command) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   std::vector<char*> words;
   std::string launcher = program_beside_this("mrcrun");
   std::string end_of_options = "--";
@@ -90,6 +90,24 @@ int exit_status(int status) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// Signals wait until there is somebody to pass them on to: the program may speak before fork() has returned
+// here.
+void start(const State& state, const std::string& node, bool is_host, char** command, Leash* leash) {
+  sigset_t waiting;
+  sigset_t before;
+  sigemptyset(&waiting);
+  for (const int number : kPassedOn) sigaddset(&waiting, number);
+  ::sigprocmask(SIG_BLOCK, &waiting, &before);
+  running = ::fork();
+  if (running == 0) {
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (!leash->take(SIGKILL)) ::_exit(kCannotEnter);
+    execute(state, node, is_host, command);
+  }
+  pass_signals_on();
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+}
+
 }  // namespace
 
 int run_inside(const State& state, const std::string& node, char** command) {
@@ -101,13 +119,12 @@ int run_inside(const State& state, const std::string& node, char** command) {
     return kCannotEnter;
   }
   files.clear();
-  pass_signals_on();
-  running = ::fork();
+  Leash leash;
+  start(state, node, answer.value("host", false), command, &leash);
   if (running < 0) {
     std::fprintf(stderr, "mrc_lab: cannot start a process in the lab: %s\n", std::strerror(errno));
     return kCannotEnter;
   }
-  if (running == 0) execute(state, node, answer.value("host", false), command);
   int status = 0;
   while (::waitpid(running, &status, 0) < 0 && errno == EINTR) continue;
   return exit_status(status);

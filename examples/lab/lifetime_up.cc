@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "examples/lab/holder.h"
+#include "examples/lab/leash.h"
 #include "examples/lab/lifetime.h"
 #include "examples/lab/rpc.h"
 
@@ -23,6 +24,8 @@ namespace mrc::lab {
 namespace {
 
 constexpr const char* kReady = "ready";
+constexpr int kEndTries = 6000;  // a minute
+constexpr int kEndWaitUs = 10'000;
 
 bool write_text(const char* path, const std::string& text) {
   const Fd file(::open(path, O_WRONLY | O_CLOEXEC));
@@ -59,8 +62,8 @@ void say(int pipe, const std::string& text) {
   if (::write(pipe, text.data(), text.size()) < 0) return;
 }
 
-int hold(const State& state, const Shape& shape, bool rootless, int report) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+int hold(const State& state, const Shape& shape, bool rootless, int report, Leash* leash) {
+  if (!leash->take(SIGTERM)) return 1;
   ::prctl(PR_SET_NAME, "mrc_lab_holder");
   Holder holder(state, shape, rootless);
   std::string error;
@@ -72,28 +75,33 @@ int hold(const State& state, const Shape& shape, bool rootless, int report) {
   if (::write(report, kReady, std::strlen(kReady)) < 0) return 1;
   ::close(report);
   holder.serve();
+  // Its parent does this, unless that was killed.
+  if (leash->parent_has_ended()) state.remove_own();
   return 0;
 }
 
-// Ends with the holder, or ends it.
-void watch(pid_t holder) {
+sigset_t signals_to_wait_for() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
-  for (;;) {
-    int number = 0;
-    ::sigwait(&signals, &number);
-    if (number != SIGCHLD) ::kill(holder, SIGKILL);
-    if (::waitpid(holder, nullptr, number == SIGCHLD ? WNOHANG : 0) == holder) return;
-  }
+  return signals;
 }
 
 void block_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, number);
+  const sigset_t signals = signals_to_wait_for();
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+}
+
+// Ends with the child, or ends it.
+void watch(pid_t child, int signal_to_end_it) {
+  const sigset_t signals = signals_to_wait_for();
+  for (;;) {
+    int number = 0;
+    ::sigwait(&signals, &number);
+    if (number != SIGCHLD) ::kill(child, signal_to_end_it);
+    if (::waitpid(child, nullptr, number == SIGCHLD ? WNOHANG : 0) == child) return;
+  }
 }
 
 void raise_file_limit() {
@@ -108,7 +116,7 @@ int live(const State& state, const Shape& shape, Fd report, bool detach) {
   block_signals();
   raise_file_limit();
   std::string error;
-  Fd lock = state.claim(&error);
+  const Fd lock = state.claim(&error);
   if (!lock) {
     say(report.get(), error);
     return 1;
@@ -123,16 +131,16 @@ int live(const State& state, const Shape& shape, Fd report, bool detach) {
   bool rootless = false;
   int status = kNoNamespaces;
   if (enter_new_namespaces(&rootless, &error)) {
+    Leash leash;
     const pid_t holder = ::fork();
-    if (holder == 0) ::_exit(hold(state, shape, rootless, report.get()));
+    if (holder == 0) ::_exit(hold(state, shape, rootless, report.get(), &leash));
     report = Fd();
-    if (holder > 0) watch(holder);
+    if (holder > 0) watch(holder, SIGKILL);
     status = 0;
   } else {
     say(report.get(), error + "\n");
   }
-  lock = Fd();
-  state.remove();
+  state.remove_own();
   return status;
 }
 
@@ -183,6 +191,9 @@ int bring_up(const State& state, const Shape& shape, bool foreground) {
   }
   Fd reading(ends[0]);
   Fd writing(ends[1]);
+  // In the foreground signals wait until the lab can be ended in good order, from its first moment on.
+  if (foreground) block_signals();
+  Leash leash;
   const pid_t child = ::fork();
   if (child < 0) {
     std::perror("mrc_lab: fork");
@@ -190,19 +201,18 @@ int bring_up(const State& state, const Shape& shape, bool foreground) {
   }
   if (child == 0) {
     reading = Fd();
-    if (foreground)
-      ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    else
+    if (!foreground)
       ::setsid();
+    else if (!leash.take(SIGTERM))
+      ::_exit(1);
     ::_exit(live(state, shape, std::move(writing), !foreground));
   }
   writing = Fd();
   const int status = end_of_start(state, read_report(reading.get()));
-  if (foreground || status != 0) {
-    ::signal(SIGINT, SIG_IGN);  // the child gets it too and ends
-    int ended = 0;
-    ::waitpid(child, &ended, 0);
-  }
+  if (foreground)
+    watch(child, SIGTERM);
+  else if (status != 0)
+    ::waitpid(child, nullptr, 0);
   return status;
 }
 
@@ -214,16 +224,21 @@ int take_down(const State& state) {
                 state.lab().c_str());
     return 0;
   }
+  // It may be just being made, or just ending.
   nlohmann::json answer;
   std::string error;
-  if (!ask(state, {{"command", "down"}}, &answer, nullptr, &error)) {
-    std::fprintf(stderr, "mrc_lab: %s\n", error.c_str());
+  bool asked = false;
+  for (int tries = 0; tries < kEndTries && state.is_running(); ++tries) {
+    asked = asked || ask(state, {{"command", "down"}}, &answer, nullptr, &error);
+    ::usleep(kEndWaitUs);
+  }
+  if (state.is_running()) {
+    std::fprintf(stderr, "mrc_lab: lab %s does not end%s\n", state.lab().c_str(),
+                 asked ? "" : (": " + error).c_str());
     return 1;
   }
-  for (int tries = 0; tries < 1000 && state.exists(); ++tries) ::usleep(10'000);
-  if (!state.exists()) return 0;
-  std::fprintf(stderr, "mrc_lab: lab %s does not end\n", state.lab().c_str());
-  return 1;
+  state.remove();
+  return 0;
 }
 
 }  // namespace mrc::lab

@@ -80,9 +80,9 @@ class Request {
   }
   void end_hop(size_t at) { set_length<rtnexthop>(at); }
 
-  int send(Netlink* netlink) {
+  int send(Netlink* netlink, std::vector<uint8_t>* answer = nullptr) {
     reinterpret_cast<nlmsghdr*>(bytes_.data())->nlmsg_len = static_cast<uint32_t>(bytes_.size());
-    return netlink->talk(bytes_);
+    return netlink->talk(bytes_, answer);
   }
 
  private:
@@ -156,18 +156,19 @@ int Netlink::open() {
   return 0;
 }
 
-int Netlink::talk(std::vector<uint8_t>& message) {
+int Netlink::talk(std::vector<uint8_t>& message, std::vector<uint8_t>* answer) {
   auto* header = reinterpret_cast<nlmsghdr*>(message.data());
   header->nlmsg_seq = ++sequence_;
   if (::send(socket_.get(), message.data(), message.size(), 0) < 0) return errno;
-  alignas(nlmsghdr) char answer[4096];
+  alignas(nlmsghdr) uint8_t buffer[16384];
   for (;;) {
-    const ssize_t bytes = ::recv(socket_.get(), answer, sizeof answer, 0);
+    const ssize_t bytes = ::recv(socket_.get(), buffer, sizeof buffer, 0);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0) return errno;
-    const auto* reply = reinterpret_cast<const nlmsghdr*>(answer);
-    if (reply->nlmsg_type != NLMSG_ERROR || reply->nlmsg_seq != sequence_) continue;
-    return -static_cast<const nlmsgerr*>(NLMSG_DATA(reply))->error;
+    const auto* reply = reinterpret_cast<const nlmsghdr*>(buffer);
+    if (reply->nlmsg_seq != sequence_) continue;
+    if (reply->nlmsg_type == NLMSG_ERROR) return -static_cast<const nlmsgerr*>(NLMSG_DATA(reply))->error;
+    if (answer != nullptr) answer->assign(buffer, buffer + bytes);
   }
 }
 
@@ -217,6 +218,26 @@ int Netlink::set_up(uint32_t ifindex, bool up) {
   link.ifi_change = IFF_UP;
   request.put(link);
   return request.send(this);
+}
+
+int Netlink::count_traffic(uint32_t ifindex, TrafficCounts* counts) {
+  Request request(RTM_GETLINK, 0);
+  ifinfomsg link{};
+  link.ifi_index = static_cast<int>(ifindex);
+  request.put(link);
+  std::vector<uint8_t> answer;
+  if (const int error = request.send(this, &answer); error != 0) return error;
+  if (answer.size() < NLMSG_LENGTH(sizeof link)) return ENOENT;
+  auto* header = reinterpret_cast<nlmsghdr*>(answer.data());
+  auto left = static_cast<uint32_t>(IFLA_PAYLOAD(header));
+  for (rtattr* part = IFLA_RTA(NLMSG_DATA(header)); RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+    rtnl_link_stats64 found{};
+    if (part->rta_type != IFLA_STATS64 || RTA_PAYLOAD(part) < sizeof(uint64_t) * 4) continue;
+    std::memcpy(&found, RTA_DATA(part), std::min<size_t>(sizeof found, RTA_PAYLOAD(part)));
+    *counts = {found.rx_packets, found.rx_bytes, found.tx_packets, found.tx_bytes};
+    return 0;
+  }
+  return ENOENT;
 }
 
 int Netlink::add_address(uint32_t ifindex, const std::string& address, uint8_t prefix_bits) {

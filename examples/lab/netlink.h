@@ -40,6 +40,14 @@ struct NextHop {
   uint32_t ifindex;
 };
 
+// What the kernel counts for an interface.
+struct TrafficCounts {
+  uint64_t frames_received = 0;
+  uint64_t bytes_received = 0;
+  uint64_t frames_sent = 0;
+  uint64_t bytes_sent = 0;
+};
+
 // All functions give 0 or an errno.
 class Netlink {
  public:
@@ -59,10 +67,12 @@ class Netlink {
   int set_blackhole(const std::string& prefix, uint8_t prefix_bits);
   // tbf as root queueing discipline; 0 bits: none.
   int set_rate(uint32_t ifindex, uint64_t bits_per_second, uint32_t burst_bytes, uint32_t queue_bytes);
+  int count_traffic(uint32_t ifindex, TrafficCounts* counts);
 
  private:
   friend class Request;
-  int talk(std::vector<uint8_t>& message);
+  // `answer`: what comes before the acknowledgement.
+  int talk(std::vector<uint8_t>& message, std::vector<uint8_t>* answer = nullptr);
 
   Fd socket_;
   uint32_t sequence_ = 0;

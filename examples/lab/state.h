@@ -10,6 +10,8 @@
 
 namespace mrc::lab {
 
+// A directory appears with its lock taken and disappears as a whole, so at any moment it is either that of a
+// running lab or one that may be removed.
 class State {
  public:
   explicit State(std::string lab) : lab_(std::move(lab)) {}
@@ -29,8 +31,10 @@ class State {
   Fd claim(std::string* error) const;
   bool is_running() const;
   bool exists() const;
-  // Only when nobody runs it.
+  // What a lab left that runs no more, and what was left half made or half removed; nothing of a running one.
   void remove() const;
+  // Of the caller's own lab, whose lock it holds.
+  void remove_own() const;
 
   // MRC_LAB_DIR, else /run/mrc-lab for root, else /tmp/mrc-lab-<uid>.
   static std::string base();
@@ -38,6 +42,8 @@ class State {
   static bool valid_name(const std::string& lab);
 
  private:
+  Fd make_directory() const;
+
   std::string lab_;
 };
 

@@ -26,6 +26,18 @@ def within(value, low, high, what):
     check(low <= value <= high, f'{what}: {value}, expected {low} to {high}')
 
 
+def equal(seen, expected, what):
+    check(seen == expected, f'{what}: {seen}, expected {expected}')
+
+
+def wait_until(condition, what, seconds=60):
+    """Waits for something that will be so soon, however busy the machine is."""
+    end = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < end, f'{what}: not so after {seconds} s')
+        time.sleep(0.02)
+
+
 def skip(why):
     print(f'skipped: {why}')
     sys.exit(SKIP)
@@ -48,7 +60,15 @@ class Lab:
         self.greeting = up.stdout
         if up.returncode == NO_NAMESPACES:
             skip(up.stderr.strip())
-        check(up.returncode == 0, f'up: {up.returncode} {up.stderr}')
+        check(up.returncode == 0, f'up {shape}: status {up.returncode}, expected 0: {up.stderr}')
+        self.macs = {}
+        # Not everywhere: rootless labs have none, nor have kernels that take no such programs.
+        self.bpf_why_not = self.status().get('bpf_why_not')
+
+    def needs_bpf(self):
+        if self.bpf_why_not:
+            skip('no BPF: ' + self.bpf_why_not)
+        return self
 
     def end(self):
         subprocess.run(self.command + ['down'], env=self.environment, stdout=subprocess.DEVNULL,
@@ -60,18 +80,20 @@ class Lab:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def start(self, *words):
-        return subprocess.Popen(self.command + list(words), env=self.environment, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT)
+        return subprocess.Popen(self.command + list(words), env=self.environment, text=True, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def execute(self, node, *words, timeout=60):
         return self.call('exec', node, '--', *words, timeout=timeout)
 
     def fault(self, *words):
         done = self.call('fault', *words)
-        check(done.returncode == 0, f'fault {words}: {done.stdout}')
+        check(done.returncode == 0, f'fault {words}: status {done.returncode}, expected 0: {done.stdout}')
 
     def status(self):
-        return json.loads(self.call('status', '--json').stdout)
+        said = self.call('status', '--json')
+        check(said.returncode == 0, f'status --json: status {said.returncode}, expected 0: {said.stdout}')
+        return json.loads(said.stdout)
 
     def direction(self, name):
         """What is set and counted for one direction of a link, as p1l1:p1s1."""
@@ -84,19 +106,24 @@ class Lab:
         return self.execute(node, 'ping', '-6', '-q', '-W', '1', '-i', interval, '-c', str(count), address)
 
     def gateway_mac(self, host, plane):
-        out = self.execute(f'h{host}', 'ip', '-6', 'neighbour', 'show', 'dev', f'p{plane}', f'fd00:{plane:x}:{host:x}::ff').stdout
-        return out.split('lladdr ')[1].split()[0]
+        if (host, plane) not in self.macs:
+            out = self.execute(f'h{host}', 'ip', '-6', 'neighbour', 'show', 'dev', f'p{plane}',
+                               f'fd00:{plane:x}:{host:x}::ff').stdout
+            check('lladdr ' in out, f'the neighbour of h{host} on plane {plane}: {out}')
+            self.macs[host, plane] = out.split('lladdr ')[1].split()[0]
+        return self.macs[host, plane]
 
-    def traverse(self, route, count, frame_bytes, traffic_class, plane=1, seconds=2):
+    def traverse(self, route, count, frame_bytes, traffic_class, plane=1):
         """Sends frames from h1 by a uSID list and tells what h2 sees on the plane."""
         mac = self.gateway_mac(1, plane)
-        receiver = self.start('exec', 'h2', '--', PYTHON, PACKETS, 'receive', f'p{plane}', str(seconds), str(count))
-        first = receiver.stdout.readline()
-        check(first == 'ready\n', f'receiver: {first}')
+        receiver = self.start('exec', 'h2', '--', PYTHON, PACKETS, 'receive', f'p{plane}', str(count))
+        equal(receiver.stdout.readline(), 'ready\n', 'first word of the receiver')
         sent = self.execute('h1', PYTHON, PACKETS, 'send', f'p{plane}', mac, route, str(count), str(frame_bytes),
                             str(traffic_class))
-        check(sent.returncode == 0, sent.stdout)
-        seen = json.loads(receiver.communicate(timeout=60)[0])
+        check(sent.returncode == 0, f'sender: status {sent.returncode}, expected 0: {sent.stdout}')
+        said = receiver.communicate('sent\n', timeout=90)[0]
+        check(receiver.returncode == 0, f'receiver: status {receiver.returncode}, expected 0: {said}')
+        seen = json.loads(said)
         return seen['kinds'], seen['destinations']
 
 

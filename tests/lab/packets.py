@@ -3,10 +3,12 @@
 """Raw MRC-like packets over a fabric of mrc_lab, for tests that need no device.
 
 send INTERFACE GATEWAY_MAC DESTINATION COUNT BYTES TRAFFIC_CLASS   IPv6-in-IPv6, outer destination a uSID list
-receive INTERFACE SECONDS COUNT                                    prints JSON about what came, and the count of each kind
+receive INTERFACE COUNT    says "ready"; ends when so many came, or when it was told (a line of input) that all are sent
+                           and then nothing came for a second; prints JSON: the count of each kind and destination
 """
 import collections
 import json
+import select
 import socket
 import struct
 import sys
@@ -15,6 +17,8 @@ import time
 ETHERNET, IPV6, UDP = 14, 40, 8
 ROCE_PORT = 4791
 ECT0, CE = 2, 3
+QUIET_SECONDS = 1
+TOTAL_SECONDS = 60
 
 
 def ipv6_header(traffic_class, payload_bytes, next_header, source, destination):
@@ -37,35 +41,49 @@ def send(interface, gateway_mac, destination, count, frame_bytes, traffic_class)
     frame = make_frame(own_mac, gateway_mac, destination, int(frame_bytes), int(traffic_class, 0))
     for number in range(int(count)):
         raw.send(frame)
-        if number % 32 == 31:
-            time.sleep(0.0005)  # receivers in Python are slow
+        if number % 16 == 15:
+            time.sleep(0.001)  # the kernel's queue between two namespaces takes 1000 frames
 
 
-def receive(interface, seconds, count):
+def open_receiver(interface):
     # All protocols, as the device does: such sockets are served before the host's BPF program keeps frames from the kernel.
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     try:
-        raw.setsockopt(socket.SOL_SOCKET, 33, 16 << 20)  # SO_RCVBUFFORCE
+        raw.setsockopt(socket.SOL_SOCKET, 33, 256 << 20)  # SO_RCVBUFFORCE: all of a test, however late this program runs
     except PermissionError:
         pass  # without root the usual buffer must do
     raw.bind((interface, 3))
+    raw.setblocking(False)
+    return raw
+
+
+def take(raw, kinds, destinations):
+    frame = raw.recv(65536)
+    if len(frame) < ETHERNET + IPV6 or frame[12:14] != b'\x86\xdd' or frame[ETHERNET + 6] != 41:
+        return
+    traffic_class = (frame[ETHERNET] & 0xF) << 4 | frame[ETHERNET + 1] >> 4
+    payload_bytes = struct.unpack_from('!H', frame, ETHERNET + 4)[0]
+    fits = 'fits' if payload_bytes == len(frame) - ETHERNET - IPV6 else 'WRONG-LENGTH'
+    kinds[f'{len(frame)} dscp {traffic_class >> 2} ecn {traffic_class & 3} {fits}'] += 1
+    destinations[socket.inet_ntop(socket.AF_INET6, frame[ETHERNET + 24:ETHERNET + 40])] += 1
+
+
+def receive(interface, count):
+    raw = open_receiver(interface)
     print('ready', flush=True)
     kinds = collections.Counter()
     destinations = collections.Counter()
-    end = time.monotonic() + float(seconds)
+    sources = [raw, sys.stdin]
+    end = time.monotonic() + TOTAL_SECONDS
     while time.monotonic() < end and sum(kinds.values()) < int(count):
-        raw.settimeout(max(0.001, end - time.monotonic()))
-        try:
-            frame = raw.recv(65536)
-        except TimeoutError:
+        all_sent = sys.stdin not in sources
+        readable = select.select(sources, [], [], QUIET_SECONDS)[0]
+        if raw in readable:
+            take(raw, kinds, destinations)
+        elif sys.stdin in readable:
+            sources.remove(sys.stdin)
+        elif all_sent:
             break
-        if len(frame) < ETHERNET + IPV6 or frame[12:14] != b'\x86\xdd' or frame[ETHERNET + 6] != 41:
-            continue
-        traffic_class = (frame[ETHERNET] & 0xF) << 4 | frame[ETHERNET + 1] >> 4
-        payload_bytes = struct.unpack_from('!H', frame, ETHERNET + 4)[0]
-        fits = 'fits' if payload_bytes == len(frame) - ETHERNET - IPV6 else 'WRONG-LENGTH'
-        kinds[f'{len(frame)} dscp {traffic_class >> 2} ecn {traffic_class & 3} {fits}'] += 1
-        destinations[socket.inet_ntop(socket.AF_INET6, frame[ETHERNET + 24:ETHERNET + 40])] += 1
     print(json.dumps({'kinds': kinds, 'destinations': destinations}))
 
 

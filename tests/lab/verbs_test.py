@@ -5,9 +5,9 @@ import json
 import os
 import subprocess
 import sys
-import time
+import tempfile
 
-from lab import Lab, check, skip, within
+from lab import Lab, check, equal, wait_until
 
 PORT = 21000
 
@@ -18,20 +18,36 @@ def listens(lab, host, port):
                for line in tables.splitlines() if line.strip()[:1].isdigit())
 
 
-def pair(lab, words, port_option='-p', server_words=(), client_words=(), environment=(), seconds=60):
+def said_by(server):
+    """What a server said that has ended or is ended now."""
+    try:
+        return server.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired:
+        server.kill()
+        return server.communicate()[0]
+
+
+def pair(lab, words, port_option='-p', server_words=(), client_words=(), environment=(), seconds=90):
     """Runs a server on h2 and a client on h1; gives the client's output."""
     global PORT
     PORT += 1
     words = ['env', *environment, *words, port_option, str(PORT)]
+    what = ' '.join(words)
     server = lab.start('exec', 'h2', '--', *words, *server_words)
-    end = time.monotonic() + 20
-    while not listens(lab, 'h2', PORT):
-        check(server.poll() is None and time.monotonic() < end, f'{words}: the server does not start')
-        time.sleep(0.05)
+
+    def is_ready():
+        if server.poll() is not None:
+            sys.exit(f'FAILED: {what}: the server ended with status {server.poll()} before its client came:\n'
+                     + said_by(server))
+        return listens(lab, 'h2', PORT)
+
+    wait_until(is_ready, f'{what}: the server listens')
     client = lab.execute('h1', *words, *client_words, 'h2', timeout=seconds)
-    check(client.returncode == 0, f'{words}: client {client.returncode}\n{client.stdout}')
-    said = server.communicate(timeout=20)[0]
-    check(server.returncode == 0, f'{words}: server {server.returncode}\n{said}')
+    if client.returncode != 0:
+        sys.exit(f'FAILED: {what}: status of the client {client.returncode}, expected 0\n{client.stdout}'
+                 f'---- the server:\n{said_by(server)}---- the fabric:\n{lab.call("status").stdout}')
+    said = server.communicate(timeout=60)[0]
+    check(server.returncode == 0, f'{what}: status of the server {server.returncode}, expected 0\n{said}')
     return client.stdout
 
 
@@ -54,10 +70,10 @@ def case_perftest(program):
     """Debian's perftest and pingpong, and one QP on every spine of every plane."""
     lab = Lab(program, '--hosts', '2', '--planes', '4', '--leaves', '2', '--spines', '4')
     before = spine_frames(lab)
+    equal(len(before), 16, f'number of spines that are counted: {before}')
     pair(lab, ['ib_write_bw', '-d', 'mrc0', '-F', '-s', '65536', '-n', '500'])
-    if lab.status()['bpf']:
-        for name, frames in spine_frames(lab).items():
-            check(frames > before[name] + 20, f'{name}: {frames - before[name]} frames of a QP that should be everywhere')
+    passed = {name: frames - before[name] for name, frames in spine_frames(lab).items()}
+    check(min(passed.values()) > 20, f'frames of one QP by each spine: {passed}, expected more than 20 by each')
     for tool in ('ib_read_bw', 'ib_send_bw', 'ib_atomic_bw'):
         pair(lab, [tool, '-d', 'mrc0', '-F', '-n', '200'])
     for tool in ('ib_write_lat', 'ib_read_lat', 'ib_send_lat', 'ib_atomic_lat'):
@@ -68,36 +84,58 @@ def case_perftest(program):
 
 def case_trimming(program):
     """A switch trims, the receiver says so, the sender repeats; every byte arrives."""
-    if not (lab := Lab(program, '--planes', '2', '--spines', '2')).status()['bpf']:
-        skip('no BPF: ' + lab.status()['bpf_why_not'])
+    lab = Lab(program, '--planes', '2', '--spines', '2').needs_bpf()
     lab.fault('p1l1:p1s1 trim 5%, p2s1:p2l2 trim 5%, p1l2:h2 trim 2%')
     check_bytes(lab, program)
     for direction in ('p1l1:p1s1', 'p2s1:p2l2', 'p1l2:h2'):
-        check(lab.direction(direction)['trimmed'] > 0, f'{direction}: nothing was trimmed')
+        counts = lab.direction(direction)
+        check(counts['trimmed'] > 0, f'{direction}: frames trimmed, expected some: {counts}')
 
 
 def case_lossy(program):
     """Loss, marks, a dead plane and a dead spine under write_check."""
-    if not (lab := Lab(program, '--planes', '2', '--spines', '2')).status()['bpf']:
-        skip('no BPF: ' + lab.status()['bpf_why_not'])
+    lab = Lab(program, '--planes', '2', '--spines', '2').needs_bpf()
     lab.fault('paths loss 1%, all ce 5%, at 3s plane1 down, at 4s plane1 up, at 5s p2s1 blackhole, at 6s p2s1 up')
     check_bytes(lab, program, 5)
 
 
+def case_no_bpf(program):
+    """Where the kernel takes no BPF programs there still is a fabric, and mrc_lab says what is missing."""
+    os.environ['MRC_LAB_NO_BPF'] = '1'
+    lab = Lab(program, '--hosts', '2', '--planes', '4', '--leaves', '2', '--spines', '4')
+    check('missing: loss' in lab.greeting, f'up says "{lab.greeting}", expected "missing: loss" in it')
+    refused = lab.call('fault', 'p1s1', 'blackhole')
+    check(refused.returncode == 1 and 'not possible in this lab' in refused.stdout,
+          f'fault blackhole: status {refused.returncode}, expected 1, and says "{refused.stdout}"')
+    before = spine_frames(lab)
+    pair(lab, ['ib_write_bw', '-d', 'mrc0', '-F', '-s', '65536', '-n', '200'])
+    passed = {name: frames - before[name] for name, frames in spine_frames(lab).items()}
+    check(min(passed.values()) > 20, f'frames of one QP by each spine: {passed}, expected more than 20 by each')
+    lab.end()
+    run_experiment(program, 'nic_flap')
+
+
 def case_experiment(program):
     """The form of what an experiment says; its numbers are for machines with nothing else to do."""
-    directory = subprocess.run(['mktemp', '-d'], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    lab = Lab(program, '--planes', '1', '--spines', '1').needs_bpf()
+    lab.end()
+    run_experiment(program, 'spine_dead')
+
+
+def run_experiment(program, name):
+    directory = tempfile.mkdtemp(prefix='mrclab-')
     try:
-        done = subprocess.run([program, 'experiment', 'spine_dead', '--json', '--output', directory], text=True, timeout=100,
+        done = subprocess.run([program, 'experiment', name, '--json', '--output', directory], text=True, timeout=200,
                               stdout=subprocess.PIPE)
         found = json.loads(done.stdout)
-        check(found['experiment'] == 'spine_dead' and len(found['rows']) >= 5, done.stdout)
+        equal(found['experiment'], name, 'name of the experiment')
+        check(len(found['rows']) >= 5, f'rows of {name}, expected 5 at least: {done.stdout}')
         for row in found['rows']:
-            check(set(row) == {'name', 'value', 'target', 'ok'}, row)
+            equal(set(row), {'name', 'value', 'target', 'ok'}, f'keys of the row {row}')
             # Whether bytes and completions are right does not depend on how busy the machine is.
-            check(row['target'] != 0 or row['ok'], row)
-        with open(directory + '/spine_dead.svg', encoding='utf-8') as picture:
-            check('<polyline' in picture.read(), 'plot')
+            check(row['target'] != 0 or row['ok'], f'{name}: {row}, expected 0; all rows: {done.stdout}')
+        with open(f'{directory}/{name}.svg', encoding='utf-8') as picture:
+            check('<polyline' in picture.read(), f'{name}.svg has no curve')
     finally:
         subprocess.run(['rm', '-rf', directory])
 
