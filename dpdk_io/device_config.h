@@ -17,6 +17,8 @@ namespace mrc {
 inline TransportConfig host_transport() {
   TransportConfig transport;
   transport.reorder_window_min = 400 * kMicrosecond;
+  // A peer in software may have to wait for a CPU for longer than programs think that networks are silent.
+  transport.timeout_min = Nanoseconds{4096} << 16;
   return transport;
 }
 

@@ -109,7 +109,7 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   return to != QueuePairState::kReadyToSend || from != QueuePairState::kReadyToReceive || attributes.send_psn;
 }
 
-void QueuePair::take_attributes(const QueuePairAttributes& attributes) {
+void QueuePair::take_attributes(const QueuePairAttributes& attributes, const TransportConfig& transport) {
   transport_ = attributes.transport.value_or(transport_);
   connection_.remote_access = attributes.remote_access.value_or(connection_.remote_access);
   connection_.source = attributes.source.value_or(connection_.source);
@@ -126,14 +126,17 @@ void QueuePair::take_attributes(const QueuePairAttributes& attributes) {
   retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
   retry_exponential_ = attributes.retry_exponential.value_or(retry_exponential_);
   if (attributes.timeout || attributes.retry_linear || attributes.retry_exponential) {
-    requester_.retry().configure(timeout_, retry_linear_, retry_exponential_);
+    // IBTA 9.7.6.1.3: a timer may run for up to four times what was asked. For RC it is the only way to
+    // notice that the last packet was lost, here it is not.
+    requester_.retry().configure(std::clamp(transport.timeout_min, timeout_, 4 * timeout_), retry_linear_,
+                                 retry_exponential_);
     rc_requester_.retry().configure(timeout_, retry_linear_, retry_exponential_);
   }
 }
 
 bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now) {
   if (!acceptable(attributes)) return false;
-  take_attributes(attributes);
+  take_attributes(attributes, services.config);
   const QueuePairState from = state();
   const QueuePairState to = attributes.state.value_or(from);
   if (from == to) return true;

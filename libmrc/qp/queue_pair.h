@@ -159,7 +159,7 @@ class QueuePair {
 
   Context context(Services& services, Nanoseconds now);
   bool acceptable(const QueuePairAttributes& attributes) const;
-  void take_attributes(const QueuePairAttributes& attributes);
+  void take_attributes(const QueuePairAttributes& attributes, const TransportConfig& transport);
   void connect(Psn first, Services& services, Nanoseconds now);
   void connect_mrc(Psn first, Services& services, Nanoseconds now);
   uint32_t copied_segments() const;

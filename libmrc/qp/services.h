@@ -44,6 +44,8 @@ struct TransportConfig {
   uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
   Nanoseconds reorder_window_min = 20 * kMicrosecond;
   Nanoseconds silence_min = 100 * kMicrosecond;  // MRC 3.3 (d): before a probe asks for a sign of life
+  // A retry timer that was asked to be shorter is lengthened to this, as far as InfiniBand allows (4 times).
+  Nanoseconds timeout_min = 0;
   Nanoseconds probe_interval = kMillisecond;
   Nanoseconds probe_interval_max = kSecond;
   bool coarse_timestamps = true;  // 1.024 us ticks: round trips of host software may pass 4 ms
