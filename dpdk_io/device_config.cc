@@ -235,20 +235,26 @@ bool take_planes_of_ports(const toml::table& root, const std::string& file, Devi
   return true;
 }
 
-// MRC_PLANES changes nothing where the planes are real.
-bool apply_planes(DeviceConfig* config, std::string* error) {
-  if (!config->network.ports.empty()) return true;
-  const char* planes = std::getenv("MRC_PLANES");
-  if (planes == nullptr || *planes == '\0') return true;
+constexpr uint32_t kTraceEventsMax = 65536;
+
+// A number in an environment variable; one that is not set changes nothing.
+bool apply_number(const char* variable, uint32_t min, uint32_t max, uint32_t* number, std::string* error) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr || *text == '\0') return true;
   char* end = nullptr;
-  const unsigned long value = std::strtoul(planes, &end, 10);
-  if (*end == '\0' && planes[0] >= '0' && planes[0] <= '9' && value >= 1 && value <= kPlanesMax) {
-    config->planes = static_cast<uint32_t>(value);
+  const unsigned long value = std::strtoul(text, &end, 10);
+  if (*end == '\0' && text[0] >= '0' && text[0] <= '9' && value >= min && value <= max) {
+    *number = static_cast<uint32_t>(value);
     return true;
   }
-  *error = "mrc: MRC_PLANES=" + std::string(planes) + " must be a whole number from 1 to " +
-           std::to_string(kPlanesMax);
+  *error = std::string("mrc: ") + variable + "=" + text + " must be a whole number from " +
+           std::to_string(min) + " to " + std::to_string(max);
   return false;
+}
+
+// MRC_PLANES changes nothing where the planes are real.
+bool apply_planes(DeviceConfig* config, std::string* error) {
+  return !config->network.ports.empty() || apply_number("MRC_PLANES", 1, kPlanesMax, &config->planes, error);
 }
 
 bool apply_transport(DeviceConfig* config, std::string* error) {
@@ -262,7 +268,8 @@ bool apply_transport(DeviceConfig* config, std::string* error) {
 }
 
 bool apply_environment(DeviceConfig* config, std::string* error) {
-  return apply_planes(config, error) && apply_transport(config, error);
+  return apply_planes(config, error) && apply_transport(config, error) &&
+         apply_number("MRC_TRACE", 0, kTraceEventsMax, &config->trace_events, error);
 }
 
 // False with an empty error: there is no such file.

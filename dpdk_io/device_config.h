@@ -31,6 +31,7 @@ struct DeviceConfig {
   std::vector<IpAddress> gids;  // instead of the addresses of the ports' interfaces
   NetworkConfig network;
   TransportConfig transport = host_transport();
+  uint32_t trace_events = 0;  // kept of every queue pair, for mrcctl state
 };
 
 // Reads the settings, environment included. False: `error` says which file, line and key, and what is wanted.

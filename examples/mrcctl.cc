@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // mrcctl: breaks and heals planes of this user's same-host links under running programs and shows their
-// state; finds out how programs reach the device on this machine, and sets it up.
+// state and that of the programs; finds out how programs reach the device on this machine, and sets it up.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +13,7 @@
 #include "examples/mrc_top_pages.h"
 #include "examples/mrcctl_doctor.h"
 #include "examples/mrcctl_install.h"
+#include "examples/mrcctl_state.h"
 
 namespace {
 
@@ -22,6 +23,8 @@ constexpr char kUsage[] =
     "       mrcctl plane N down                 plane N loses every frame and its link says down\n"
     "       mrcctl plane N heal                 plane N works again\n"
     "       mrcctl heal                         all planes work again\n"
+    "       mrcctl state                        tell what every running program does: queue pairs, timers,\n"
+    "                                           counters, and events if it was started with MRC_TRACE\n"
     "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
     "they can\n"
     "       mrcctl tree DIRECTORY               make a tree for SYSFS_PATH that shows the device\n"
@@ -106,8 +109,8 @@ int main(int argc, char** argv) {
   if (command == "doctor" && argc == 2) return mrc::doctor();
   if (command == "tree" && argc == 3) return mrc::make_tree(argv[2]);
   if (command == "install" && argc <= 3) return mrc::install_files(argc == 3 ? argv[2] : "/");
-  const bool valid = (command == "planes" && argc == 2) || (command == "heal" && argc == 2) ||
-                     (command == "plane" && argc == 4);
+  const bool valid = ((command == "planes" || command == "state") && argc == 2) ||
+                     (command == "heal" && argc == 2) || (command == "plane" && argc == 4);
   if (!valid) return usage();
 
   std::string run_directory;
@@ -119,7 +122,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   int status = 0;
-  if (command == "planes")
+  if (command == "state")
+    status = mrc::show_state(run_directory);
+  else if (command == "planes")
     status = show_planes(run_directory, *page);
   else if (command == "heal")
     status = heal_all(*page);

@@ -66,6 +66,7 @@ QueuePair* Engine::create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& conf
   if (!complete.transport) complete.transport = config_.transport.default_transport();
   queue_pairs_[slot] = std::make_unique<QueuePair>(complete, qpn, random_ >> 16);
   live_.push_back(queue_pairs_[slot].get());
+  if (config_.trace_events > 0) live_.back()->trace().enable(config_.trace_events);
   return live_.back();
 }
 

@@ -31,6 +31,7 @@ struct EngineConfig {
   uint64_t seed = 1;
   TransportConfig transport;
   PathSource* path_source = nullptr;  // EV profiles or SRv6 templates; null = the built-in paths
+  uint32_t trace_events = 0;          // kept of every queue pair, for describe_state()
 };
 
 // What the engine tells its owner outside the data path. Called under the device's lock.
@@ -92,6 +93,7 @@ class Engine {
   Nanoseconds next_deadline() const;
   // Queue pairs that can receive or send (RTR or beyond, not in error).
   uint32_t connected() const { return connected_; }
+  std::span<QueuePair* const> queue_pairs() const { return live_; }
   // Paths in use and in all, over the connected queue pairs.
   void count_paths(uint32_t* active, uint32_t* all) const;
 

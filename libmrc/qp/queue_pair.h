@@ -117,6 +117,9 @@ class QueuePair {
   bool connected() const;  // RTR or beyond, not in error
   // In SQD, and something that was started is still under way.
   bool draining() const { return state() == QueuePairState::kDraining && !drain_reported_; }
+  bool sending() const { return sending_; }
+  bool scheduled() const { return active_; }          // the engine will ask it to transmit
+  bool waits_for_window() const { return waiting_; }  // of its peer
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
 

@@ -64,6 +64,21 @@ class Requester {
   bool drained(const Context& cx) const { return !started_ && cx.send_queue.head() == cursor_; }
   Nanoseconds next_deadline() const;
 
+  // What it waits for, for whoever looks into a connection that does not move.
+  struct Waiting {
+    uint32_t unfinished = 0;  // requests of which something was sent
+    uint32_t unanswered = 0;  // of these, all was sent
+    uint64_t window = 0;      // of congestion control, in bytes
+    uint64_t window_used = 0;
+    Nanoseconds retransmission_at = kNever;
+    Nanoseconds asks_at = kNever;
+    uint32_t attempts = 0;  // of the retransmission timer
+    uint32_t silences = 0;  // questions that had no answer
+    uint32_t not_ready_count = 0;
+    Nanoseconds not_ready_until = 0;
+  };
+  Waiting waiting() const;
+
   const SentPackets& sent() const { return sent_; }
   const RttEstimator& rtt() const { return rtt_; }
 

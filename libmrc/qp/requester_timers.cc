@@ -39,6 +39,22 @@ Nanoseconds Requester::next_deadline() const {
   return deadline;
 }
 
+Requester::Waiting Requester::waiting() const {
+  Waiting waiting;
+  waiting.unfinished = unfinished_;
+  waiting.unanswered = unanswered_;
+  waiting.window = control_->cwnd();
+  waiting.window_used = control_->inflight();
+  if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
+    waiting.retransmission_at = timer_base_ + timeout;
+  waiting.asks_at = quiet_since_ + silence_allowed();
+  waiting.attempts = retry_.attempts();
+  waiting.silences = silences_;
+  waiting.not_ready_count = not_ready_count_;
+  waiting.not_ready_until = not_ready_until_;
+  return waiting;
+}
+
 void Requester::on_timer(Context& cx) {
   if (failure_) return;
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;

@@ -127,6 +127,7 @@ int Device::start_parts(std::string* error) {
   engine.transport = config.transport;
   engine.transport.datagram_bytes_max = config.mtu;
   engine.path_source = ports_->paths();
+  engine.trace_events = config.trace_events;
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
   stats_ =
       std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);

@@ -259,6 +259,7 @@ void Progress::housekeeping(Nanoseconds now) {
   if (now >= next_stats_ && lock_.try_lock()) {
     stats_->update(*engine_, now);
     unlock();
+    stats_->answer();
     next_stats_ = now + kStatsInterval;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What a process shows of its device to others of the same user: a file in the run directory, written by the
-// provider's background thread every few milliseconds and read by mrc_top.
+// provider's background thread every few milliseconds and read by mrc_top. Who wants to know more asks
+// through it for the engine's state in words, as mrcctl does.
 #pragma once
 
 #include <atomic>
@@ -10,8 +11,9 @@ namespace mrc {
 
 struct StatsPage {
   static constexpr uint32_t kMagic = 0x4D524353;  // "MRCS"
-  static constexpr uint32_t kVersion = 1;
-  static constexpr const char* kFilePrefix = "stats.";  // + process slot
+  static constexpr uint32_t kVersion = 2;
+  static constexpr const char* kFilePrefix = "stats.";   // + process slot
+  static constexpr const char* kStatePrefix = "state.";  // + process slot: the answer to state_wanted
 
   std::atomic<uint32_t> magic;  // written last, cleared when the device closes
   uint32_t version;
@@ -30,6 +32,9 @@ struct StatsPage {
   std::atomic<uint64_t> paths_demoted;
   std::atomic<uint64_t> paths_restored;
   std::atomic<uint64_t> drops;  // all causes
+  // Whoever wants the state counts this up; the process writes the file and repeats the number.
+  std::atomic<uint32_t> state_wanted;
+  std::atomic<uint32_t> state_written;
 };
 
 }  // namespace mrc

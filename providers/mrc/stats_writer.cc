@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "libmrc/engine/state_report.h"
+
 namespace mrc::provider {
 namespace {
 
@@ -23,7 +25,8 @@ uint64_t all_drops(const Counters& counters) {
 }  // namespace
 
 StatsWriter::StatsWriter(const std::string& run_directory, uint32_t slot, const char* device, uint32_t planes)
-    : path_(run_directory + "/" + StatsPage::kFilePrefix + std::to_string(slot)) {
+    : path_(run_directory + "/" + StatsPage::kFilePrefix + std::to_string(slot)),
+      state_path_(run_directory + "/" + StatsPage::kStatePrefix + std::to_string(slot)) {
   // A file of a dead process with our slot may be mapped by a reader: leave it that one, make a new one.
   unlink(path_.c_str());
   const int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -50,7 +53,7 @@ StatsWriter::~StatsWriter() {
   if (page_ != nullptr) munmap(page_, sizeof(StatsPage));
 }
 
-void StatsWriter::update(const Engine& engine, Nanoseconds now) {
+void StatsWriter::update(Engine& engine, Nanoseconds now) {
   if (page_ == nullptr) return;
   const Counters& counters = engine.counters();
   uint32_t paths_active = 0;
@@ -69,12 +72,34 @@ void StatsWriter::update(const Engine& engine, Nanoseconds now) {
   set(page_->paths_restored, counters.paths_restored);
   set(page_->drops, all_drops(counters));
   page_->updated_ns.store(now, std::memory_order_release);
+  const uint32_t wanted = page_->state_wanted.load(std::memory_order_acquire);
+  if (wanted == state_number_) return;
+  state_number_ = wanted;
+  state_ = describe_state(engine, now);
+}
+
+void StatsWriter::answer() {
+  if (state_.empty()) return;
+  unlink(state_path_.c_str());
+  const int fd = open(state_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd >= 0) {
+    for (size_t done = 0; done < state_.size();) {
+      const ssize_t bytes = write(fd, state_.data() + done, state_.size() - done);
+      if (bytes <= 0) break;
+      done += static_cast<size_t>(bytes);
+    }
+    close(fd);
+  }
+  state_.clear();
+  state_.shrink_to_fit();
+  page_->state_written.store(state_number_, std::memory_order_release);
 }
 
 void StatsWriter::remove_file() {
   if (page_ == nullptr) return;
   page_->magic.store(0, std::memory_order_relaxed);
   unlink(path_.c_str());
+  if (state_number_ != 0) unlink(state_path_.c_str());
 }
 
 }  // namespace mrc::provider

@@ -19,12 +19,17 @@ class StatsWriter {
   StatsWriter& operator=(const StatsWriter&) = delete;
 
   // Under the device's lock.
-  void update(const Engine& engine, Nanoseconds now);
+  void update(Engine& engine, Nanoseconds now);
+  // Under no lock, after update(): writes the state down if somebody wanted it.
+  void answer();
   // Takes the file away; update() does nothing from now on. Also safe at exit().
   void remove_file();
 
  private:
-  std::string path_;
+  const std::string path_;
+  const std::string state_path_;
+  std::string state_;  // to be written
+  uint32_t state_number_ = 0;
   StatsPage* page_ = nullptr;
 };
 

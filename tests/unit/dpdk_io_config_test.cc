@@ -116,6 +116,7 @@ class DeviceConfigEnvironmentTest : public testing::Test {
     unsetenv("MRC_CONFIG");
     unsetenv("MRC_PLANES");
     unsetenv("MRC_TRANSPORT");
+    unsetenv("MRC_TRACE");
     unlink(kFile);
   }
   static constexpr const char* kFile = "config_test.toml";
@@ -159,6 +160,19 @@ TEST_F(DeviceConfigEnvironmentTest, TheTransportIsChosenByFileOrEnvironment) {
   EXPECT_FALSE(load_device_config(&config, &error));
   EXPECT_NE(error.find("\"transport\" in [device] must be mrc, mrc-strict or rc"), std::string::npos)
       << error;
+}
+
+TEST_F(DeviceConfigEnvironmentTest, EventsAreKeptOnRequest) {
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.trace_events, 0u);
+  setenv("MRC_TRACE", "100", 1);
+  ASSERT_TRUE(load_device_config(&config, &error)) << error;
+  EXPECT_EQ(config.trace_events, 100u);
+  for (const char* events : {"yes", "-1", "65537"}) {
+    setenv("MRC_TRACE", events, 1);
+    EXPECT_FALSE(load_device_config(&config, &error)) << events;
+    EXPECT_EQ(error, "mrc: MRC_TRACE=" + std::string(events) + " must be a whole number from 0 to 65536");
+  }
 }
 
 TEST_F(DeviceConfigEnvironmentTest, MissingFileIsAnError) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What an engine tells of itself when somebody asks why nothing moves.
+#include <gtest/gtest.h>
+
+#include "libmrc/engine/state_report.h"
+#include "tests/unit/qp_wire_pair.h"
+
+namespace mrc::test {
+namespace {
+
+bool says(const std::string& text, const std::string& what) {
+  return text.find(what) != std::string::npos;
+}
+
+TEST(StateReport, TellsWhatAConnectionWaitsFor) {
+  bool cut = false;
+  PairOptions options;
+  options.timeout = kSecond;
+  options.tune = [](EngineConfig* config) { config->trace_events = 32; };
+  WirePair pair(options);
+  for (auto& port : pair.b.ports) port->drop = [&](const PipePort::Frame&) { return cut; };
+  pair.run_for(kMillisecond);  // they know each other
+  cut = true;                  // nothing of b's arrives any more
+  std::vector<uint8_t> data(3000), there(3000);
+  const Segment target = pair.segment(pair.b, there.data(), 3000, kLocalWrite | kRemoteWrite);
+  SendRequest* request =
+      pair.post(pair.a, Operation::kWrite, 1, {pair.segment(pair.a, data.data(), 3000, 0)});
+  request->remote_address = target.address;
+  request->remote_key = target.key;
+  pair.ring(pair.a);
+  pair.run_for(10 * kMillisecond);
+  const std::string waiting = describe_state(*pair.a.engine, pair.now());
+  EXPECT_TRUE(says(waiting, "engine: 1 queue pairs, 1 connected, 2 planes")) << waiting;
+  EXPECT_TRUE(says(waiting, ": mrc RTS")) << waiting;
+  EXPECT_TRUE(says(waiting, "psn 5..8, ")) << waiting;
+  EXPECT_TRUE(says(waiting, "1 requests unfinished, 1 of them wait for an answer")) << waiting;
+  EXPECT_TRUE(says(waiting, "retransmission in ")) << waiting;
+  EXPECT_TRUE(says(waiting, "send queue 1 of 64")) << waiting;
+  EXPECT_TRUE(says(waiting, " data_packets_sent=3")) << waiting;
+  EXPECT_TRUE(says(waiting, "probe_sent")) << "the events\n" << waiting;
+  EXPECT_FALSE(says(waiting, "acks_received")) << "what is zero is left out\n" << waiting;
+  const std::string answering = describe_state(*pair.b.engine, pair.now());
+  EXPECT_TRUE(says(answering, "responder: expects psn 8, holds 0")) << answering;
+
+  cut = false;
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
+  const std::string done = describe_state(*pair.a.engine, pair.now());
+  EXPECT_TRUE(says(done, "0 requests unfinished")) << done;
+  EXPECT_TRUE(says(done, "completions of sends: 1 pushed, 1 not polled")) << done;
+}
+
+TEST(StateReport, TellsOfEveryKindOfQueuePair) {
+  for (const bool datagrams : {false, true}) {
+    PairOptions options;
+    if (datagrams) {
+      options.type = QueuePairType::kDatagram;
+      options.queue_key = 7;
+    } else {
+      options.transport = Transport::kRc;
+    }
+    WirePair pair(options);
+    pair.run_for(kMillisecond);
+    const std::string text = describe_state(*pair.a.engine, pair.now());
+    EXPECT_TRUE(says(text, datagrams ? ": ud RTS" : ": rc RTS")) << text;
+  }
+  EngineConfig config;
+  Seen seen;
+  PipePort port;
+  Port* ports[] = {&port};
+  Engine idle(config, ports, &seen);
+  EXPECT_TRUE(says(describe_state(idle, 1), "engine: 0 queue pairs")) << describe_state(idle, 1);
+}
+
+}  // namespace
+}  // namespace mrc::test
