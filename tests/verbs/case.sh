@@ -7,20 +7,24 @@ source_dir=$1 build_dir=$2 name=$3 as=${4:-}
 bin=$build_dir/bin
 # shellcheck source=../../cmake/processes.sh
 . "$source_dir/cmake/processes.sh"
+# shellcheck source=watchdog.sh
+. "$source_dir/tests/verbs/watchdog.sh"
 
 # Short: the names of sockets live below it, and those are limited to 107 bytes.
 scratch=$build_dir/t/$$
 mkdir -p "$scratch"
 finish() {
+  stop_watchdog
   mrc_stop_all
   rm -rf "$scratch"
   rmdir "$build_dir/t" 2>/dev/null || true
 }
 trap finish EXIT
-trap 'exit 1' INT TERM
+trap 'fail "it was told to end"' INT TERM
 
 export MRC_RUNDIR=$scratch/run
 mkdir -m 700 "$MRC_RUNDIR"
+export MRC_TRACE=${MRC_TRACE:-20}
 
 fail() {
   printf 'FAILED: %s\n' "$1"
@@ -47,7 +51,8 @@ if [[ $as == as-nobody ]]; then
 fi
 
 # Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
-as_user=(timeout -k 1 100 "${prefix[@]}" "$bin/mrcrun")
+as_user=(timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${prefix[@]}" "$bin/mrcrun")
+start_watchdog "${prefix[@]}" "$bin/mrcctl"
 
 # await_cm_listener SPACE PORT PID: returns when somebody listens there by rdma_cm: the run directory says so.
 await_cm_listener() {

@@ -91,6 +91,18 @@ cut_a_plane() {
     fail 'no path was put aside although a plane was cut'
 }
 
+# The state of what runs, as it is printed of a test that hangs.
+ask_for_state() {
+  local asked=0
+  # Both ends are connected and have work; they may have only begun.
+  until explain_hang $$ "${prefix[@]}" "$bin/mrcctl" >"$scratch/state.log" &&
+    (($(grep -c 'queue pair 0x.*: mrc RT[RS], peer' "$scratch/state.log") == 2)) &&
+    grep -qE 'counters:.* data_packets_sent=[1-9]' "$scratch/state.log"; do
+    ((++asked < 100)) || fail 'the state does not show two connected queue pairs'
+    sleep 0.1
+  done
+}
+
 shows() { grep -qE "$1" "$scratch/info.log" || fail "ibv_devinfo does not show: $1"; }
 
 # A program that wants to use the device must fail, and its error output must say why and what to do. This one makes
@@ -234,6 +246,26 @@ case $name in
   write_bw_plane_cut)
     during=cut_a_plane pair ib_write_bw -s 65536 -D 3
     rows 1 4
+    ;;
+  state)
+    during=ask_for_state pair ib_write_bw -s 65536 -D 3
+    for pattern in '^process [0-9]+ \(ib_write_bw\), slot' 'requester: psn [0-9]+\.\.[0-9]+' 'responder: expects psn' \
+      'retransmission in' ' ms ago sent ' 'thread [0-9]+ mrc-mrc0:'; do
+      grep -qE -- "$pattern" "$scratch/state.log" || fail "the state does not show: $pattern"
+    done
+    ;;
+  hang)
+    # Not a test by itself: waits for ever.
+    mrc_start "$scratch/server.log" "${as_user[@]}" ibv_asyncwatch -d mrc0
+    wait "$mrc_pid"
+    ;;
+  hang_is_explained)
+    status=0
+    MRC_TEST_DEADLINE=2 "$0" "$source_dir" "$build_dir" hang "$as" >"$scratch/hang.log" 2>&1 || status=$?
+    ((status == 1)) || fail "a test that hangs ended with status $status"
+    for pattern in '^FAILED: not done after 2 s' '^--- engines of run' 'process [0-9]+: ibv_asyncwatch -d mrc0'; do
+      grep -qE -- "$pattern" "$scratch/hang.log" || fail "it does not say: $pattern"
+    done
     ;;
   rundir_not_writable)
     # Root may write everywhere, but nobody can make a directory below a file.

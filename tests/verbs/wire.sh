@@ -9,6 +9,8 @@ source_dir=$1 build_dir=$2 name=$3
 bin=$build_dir/bin
 # shellcheck source=../../cmake/processes.sh
 . "$source_dir/cmake/processes.sh"
+# shellcheck source=watchdog.sh
+. "$source_dir/tests/verbs/watchdog.sh"
 
 if ((EUID != 0)); then
   echo 'SKIPPED: only root can make network namespaces'
@@ -25,6 +27,7 @@ scratch=$build_dir/t/$$
 mkdir -p "$scratch"
 a=mrc-a-$$ b=mrc-b-$$
 finish() {
+  stop_watchdog
   mrc_stop_all
   ip netns del "$a" 2>/dev/null || true
   ip netns del "$b" 2>/dev/null || true
@@ -32,7 +35,9 @@ finish() {
   rmdir "$build_dir/t" 2>/dev/null || true
 }
 trap finish EXIT
-trap 'exit 1' INT TERM
+trap 'fail "it was told to end"' INT TERM
+export MRC_RUNDIRS="$scratch/run.$a $scratch/run.$b" MRC_TRACE=${MRC_TRACE:-20}
+start_watchdog "$bin/mrcctl"
 
 fail() {
   printf 'FAILED: %s\n' "$1"
@@ -79,7 +84,7 @@ settings() {
 # Any program on a host. Not a function: its pid must be the program's.
 on() {
   prefix=(ip netns exec "$1" env MRC_RUNDIR="$scratch/run.$1" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
-    timeout -k 1 80 "$bin/mrcrun")
+    timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "$bin/mrcrun")
 }
 
 listens() { [[ -n $(ip netns exec "$1" ss -Hltn "sport = :$2") ]]; }
