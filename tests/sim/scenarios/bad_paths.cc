@@ -53,7 +53,8 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   Stream& stream = world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, 10 * kPerMicrosecond);
   const PathSet& paths = stream.queue_pair().paths();
-  const PathId bad{0};
+  PathId bad{0};
+  while (!paths.at(bad).in_use()) bad = static_cast<PathId>(static_cast<uint32_t>(bad) + 1);  // no backup
   Fault fault;
   fault.kind = FaultKind::kEntropyLoss;
   fault.probability = drop;
