@@ -35,10 +35,10 @@ class FixedController {
   void on_resource_nack(uint64_t bytes) { forget(bytes); }
   void on_loss(uint64_t bytes) { forget(bytes); }
   void on_timeout(uint64_t bytes) { forget(bytes); }
-  void on_idle() { inflight_ = 0; }
   void forget(uint64_t bytes) { inflight_ -= static_cast<int64_t>(bytes); }
   bool wants_answer(uint64_t bytes) const { return !window_.may_send(inflight() + bytes); }
   uint64_t cwnd() const { return window_.bytes(); }
+  uint64_t cwnd_max() const { return window_.bytes(); }
   uint64_t inflight() const { return static_cast<uint64_t>(inflight_ > 0 ? inflight_ : 0); }
 
  private:
@@ -96,10 +96,6 @@ class CongestionController {
   void on_timeout(uint64_t bytes) {
     std::visit([=](auto& state) { state.on_timeout(bytes); }, state_);
   }
-  // Nothing is outstanding any more.
-  void on_idle() {
-    std::visit([](auto& state) { state.on_idle(); }, state_);
-  }
   // Left the network for a reason that says nothing: a port went down, a queue pair was flushed.
   void forget(uint64_t bytes) {
     std::visit([=](auto& state) { state.forget(bytes); }, state_);
@@ -107,6 +103,9 @@ class CongestionController {
 
   uint64_t cwnd() const {
     return std::visit([](const auto& state) { return state.cwnd(); }, state_);
+  }
+  uint64_t cwnd_max() const {
+    return std::visit([](const auto& state) { return state.cwnd_max(); }, state_);
   }
   uint64_t inflight() const {
     return std::visit([](const auto& state) { return state.inflight(); }, state_);

@@ -92,8 +92,8 @@ void Nscc::feed_average(double delay) {
 // MRC 5.3: the delay of this SACK, and the average.
 Nanoseconds Nscc::learn_delay(const SackSignal& sack) {
   if (sack.rtt == 0) return average_delay();
-  base_rtt_ = std::min(base_rtt_, sack.rtt);  // MRC 5.2
-  const Nanoseconds delay = sack.rtt - base_rtt_;
+  if (!sack.short_packet) base_rtt_ = std::min(base_rtt_, sack.rtt);  // MRC 5.2
+  const Nanoseconds delay = sack.rtt - std::min(base_rtt_, sack.rtt);
   // Delay without a mark is the last hop's or a path's own; it must not make the average a reason to
   // decrease.
   const bool calm = !sack.ce && delay > config_.target_delay;

@@ -54,13 +54,12 @@ class Nscc {
   void on_resource_nack(uint64_t bytes);
   void on_loss(uint64_t bytes);     // inferred: a gap, or overtaken
   void on_timeout(uint64_t bytes);  // one packet given up by the timer
-  // Nothing of ours is outstanding any more. Heals whatever rounding or a peer that counts differently left.
-  void on_idle() { inflight_ = 0; }
   // These bytes have left the network, and that is all there is to say about them.
   void forget(uint64_t bytes);
 
   bool wants_answer(uint64_t bytes) const { return inflight() + bytes >= cwnd(); }
   uint64_t cwnd() const { return static_cast<uint64_t>(cwnd_); }
+  uint64_t cwnd_max() const { return config_.max_cwnd; }
   uint64_t inflight() const { return static_cast<uint64_t>(std::max<int64_t>(inflight_, 0)); }
   Nanoseconds base_rtt() const { return base_rtt_; }
   Nanoseconds average_delay() const { return static_cast<Nanoseconds>(average_delay_); }

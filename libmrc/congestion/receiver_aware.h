@@ -37,11 +37,11 @@ class ReceiverAware {
   void on_resource_nack(uint64_t bytes) { nscc_.on_resource_nack(bytes); }
   void on_loss(uint64_t bytes);
   void on_timeout(uint64_t bytes);
-  void on_idle() { nscc_.on_idle(); }
   void forget(uint64_t bytes) { nscc_.forget(bytes); }
 
   bool wants_answer(uint64_t bytes) const;
   uint64_t cwnd() const { return std::min(nscc_.cwnd(), static_cast<uint64_t>(share_bytes_)); }
+  uint64_t cwnd_max() const { return nscc_.cwnd_max(); }
   uint64_t inflight() const { return nscc_.inflight(); }
   double degree() const { return degree_; }
   const Nscc& nscc() const { return nscc_; }

@@ -19,9 +19,11 @@ struct SackSignal {
   Nanoseconds now = 0;
   uint64_t newly_bytes = 0;  // growth of rcvd_bytes since the last SACK heard (see received_delta)
   Nanoseconds rtt = 0;       // an unambiguous sample (MRC 3.4), 0 = none; the controller takes off base_rtt
-  bool ce = false;           // the packet that caused it was marked (m = SKIP_ONCE)
-  uint8_t penalty = 0;       // rcv_cwnd_pen, 0..127
-  bool restore = false;      // restore_cwnd
+  // The sample is of a packet that is not full: less time on every wire, so it says nothing of base_rtt.
+  bool short_packet = false;
+  bool ce = false;       // the packet that caused it was marked (m = SKIP_ONCE)
+  uint8_t penalty = 0;   // rcv_cwnd_pen, 0..127
+  bool restore = false;  // restore_cwnd
 };
 
 // MRC 1.4, 5.3: how far the 24-bit counter of 256-byte units has moved, in bytes; 0 for an older SACK that

@@ -104,6 +104,7 @@ constexpr Named<Counters> kCounters[] = {
     {"probes_answered", &Counters::probes_answered},
     {"retransmits_same_path", &Counters::retransmits_same_path},
     {"retransmits_reordering", &Counters::retransmits_reordering},
+    {"retransmits_out_of_order", &Counters::retransmits_out_of_order},
     {"retransmits_timeout", &Counters::retransmits_timeout},
     {"retransmits_nack", &Counters::retransmits_nack},
     {"retransmits_port_down", &Counters::retransmits_port_down},

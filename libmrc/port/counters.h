@@ -64,8 +64,9 @@ struct Counters {
   uint64_t probes_received = 0;
   uint64_t probes_answered = 0;  // answers that came back
   // Retransmissions by cause.
-  uint64_t retransmits_same_path = 0;   // a later packet of the same path arrived
-  uint64_t retransmits_reordering = 0;  // overtaken for longer than the reordering window
+  uint64_t retransmits_same_path = 0;     // a later packet of the same path arrived
+  uint64_t retransmits_reordering = 0;    // overtaken for longer than the reordering window
+  uint64_t retransmits_out_of_order = 0;  // more than a window has arrived behind it
   uint64_t retransmits_timeout = 0;
   uint64_t retransmits_nack = 0;
   uint64_t retransmits_port_down = 0;  // under way when the local port lost its link
@@ -103,8 +104,9 @@ struct Counters {
   uint64_t tx_no_next_hop = 0;  // answers that had no way yet
 
   uint64_t retransmits() const {
-    return retransmits_same_path + retransmits_reordering + retransmits_timeout + retransmits_nack +
-           retransmits_ack_lost + retransmits_not_ready + retransmits_port_down + retransmits_sequence;
+    return retransmits_same_path + retransmits_reordering + retransmits_out_of_order + retransmits_timeout +
+           retransmits_nack + retransmits_ack_lost + retransmits_not_ready + retransmits_port_down +
+           retransmits_sequence;
   }
 };
 

@@ -24,6 +24,7 @@ enum class TraceEvent : uint8_t {
   kAcknowledge,     // heard; value: the syndrome
   kLostSamePath,    // a later packet of the same path arrived
   kLostReordering,  // overtaken for too long
+  kLostOutOfOrder,  // more than a window has arrived behind it
   kLostTimeout,
   kLostNack,
   kLostPort,       // its port lost its link

@@ -20,7 +20,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   control_ = control;
   // Every message takes at least one PSN, and one more may have been started.
   messages_.assign(std::bit_ceil(config.window_packets + 1), Message{});
-  suspects_.reserve(config.window_packets + 64);  // those that have gone, and one more bitmap
+  suspects_.reserve(config.window_packets + 65);  // those that have gone, and one more SACK
 }
 
 bool Requester::has_work(const Context& cx) const {

@@ -125,11 +125,15 @@ class Requester {
   void needless(Nanoseconds now);
   void credit_up_to(Context& cx, Psn psn);
   void learn_from_trigger(Context& cx, const Packet& packet);
-  void find_losses(Context& cx, Psn base, uint64_t bitmap);
+  void find_losses(Context& cx, const Sack& sack);
+  void judge_by_count(Context& cx, uint32_t out_of_order);
   bool names_last_transmission(const Context& cx, const Neth& neth) const;
   void judge(Context& cx, Psn psn);
+  void suspect(Psn psn);
   void judge_suspects(Context& cx);
+  void give_up_late_suspects(Context& cx);
   bool overtaken(const SentPacket& packet) const;
+  Nanoseconds late_at(const SentPacket& packet) const;
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
@@ -178,13 +182,15 @@ class Requester {
   uint32_t received_units_ = 0;
   uint32_t mpr_ = UINT32_MAX;
   bool sack_seen_ = false;
-  std::vector<Psn> suspects_;   // reported missing once, not heard of since
-  uint32_t reorder_scale_ = 1;  // grows when a retransmission turns out to have been needless
+  std::vector<Psn> suspects_;              // reported missing once, not heard of since
+  Nanoseconds suspects_late_at_ = kNever;  // when the first of them is lost, whatever is heard
+  uint32_t reorder_scale_ = 1;             // grows when a retransmission turns out to have been needless
   Nanoseconds last_needless_ = 0;
   std::optional<Psn> acknowledged_;  // everything up to here is done at the peer
   uint64_t newly_bytes_ = 0;         // credited since congestion control was told
   uint32_t newly_packets_ = 0;       // credited by the SACK being worked on
   Nanoseconds newest_rtt_ = 0;       // sample of the SACK being worked on; 0 = none
+  bool newest_rtt_short_ = false;    // of a packet that was not full
 
   // Receiver not ready.
   Nanoseconds not_ready_until_ = 0;

@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t kReorderScaleMax = 64;
 constexpr Nanoseconds kReorderScaleDecay = 200 * kMillisecond;
 constexpr uint8_t kRnrForEver = 7;
+constexpr uint64_t kOutOfOrderMin = 5;  // MRC 3.3
 
 // MRC 1.7: over IPv4 only the low half of an EV travels.
 bool echoes(const Context& cx, PathId path, Entropy entropy) {
@@ -82,7 +83,6 @@ void Requester::tell_control(Context& cx, SackSignal signal) {
 
 void Requester::on_sack(Context& cx, const Packet& packet) {
   const Sack& sack = packet.sack;
-  const Psn base = sack.cumulative_psn + sack.bitmap_offset;
   if (sack.cumulative_psn >= sent_.next()) {
     ++cx.services.counters.drops_bad_control;
     return;
@@ -105,6 +105,7 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   newly_packets_ = 0;
   learn_from_trigger(cx, packet);
   credit_up_to(cx, sack.cumulative_psn);
+  const Psn base = sack.cumulative_psn + sack.bitmap_offset;
   for (uint64_t bits = sack.bitmap; bits != 0; bits &= bits - 1) {
     const Psn psn = base + __builtin_ctzll(bits);
     if (sent_.contains(psn)) credit(cx, psn);
@@ -112,12 +113,13 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   if (newly_packets_ > 1) cx.paths.unmarked(newly_packets_ - 1);
   SackSignal signal;
   signal.rtt = newest_rtt_;
+  signal.short_packet = newest_rtt_short_;
   signal.ce = sack.mark == PathMark::kSkipOnce;
   signal.penalty = sack.window_penalty;
   signal.restore = sack.restore_window;
   tell_control(cx, signal);
   // An acknowledgement that has overtaken this SACK knows more than it does.
-  if (fresh && sack.cumulative_psn + 1 == sent_.oldest()) find_losses(cx, base, sack.bitmap);
+  if (fresh && sack.cumulative_psn + 1 == sent_.oldest()) find_losses(cx, sack);
   next_path_probe_ = cx.paths.next_probe();
 }
 
@@ -133,6 +135,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     cx.paths.delivered(path, probe.order);
     newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
     newest_rtt_ = cx.now - probe.sent_at;
+    newest_rtt_short_ = true;
     rtt_.sample(newest_rtt_);
     probe.path = kNoPath;
     cx.note(TraceEvent::kProbeAnswered, sack.cumulative_psn, path, static_cast<uint32_t>(newest_rtt_));
@@ -152,6 +155,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
       cx.paths.delivered(path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
       newest_rtt_ = cx.now - sent.sent_at;
+      newest_rtt_short_ = sent.bytes < cx.connection.mtu;
       rtt_.sample(newest_rtt_);
     }
   }
@@ -166,27 +170,49 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
 
 // MRC 12.R8, 3.2: a zero inside the bitmap, and the PSN behind the cumulative one, are the only evidence of
 // loss.
-void Requester::find_losses(Context& cx, Psn base, uint64_t bitmap) {
+void Requester::find_losses(Context& cx, const Sack& sack) {
   if (sent_.in_flight() == 0) return;
-  if (base > sent_.oldest() && sent_.outstanding() > 0) judge(cx, sent_.oldest());
+  const Psn base = sack.cumulative_psn + sack.bitmap_offset;
+  const uint64_t bitmap = sack.bitmap;
+  if (base > sent_.oldest() && sent_.outstanding() > 0) {
+    judge(cx, sent_.oldest());
+    if (bitmap != 0) suspect(sent_.oldest());
+  }
   for (uint64_t missing = ~bitmap; missing != 0; missing &= missing - 1) {
     const Psn psn = base + __builtin_ctzll(missing);
     if (psn >= sent_.next()) break;
     if (!sent_.contains(psn)) continue;
     judge(cx, psn);
-    const bool overtaken_now = bitmap >> __builtin_ctzll(missing) != 0;
-    if (SentPacket& packet = sent_.at(psn); overtaken_now && !packet.suspect) {
-      packet.suspect = true;
-      suspects_.push_back(psn);
-    }
+    if (bitmap >> __builtin_ctzll(missing) != 0) suspect(psn);
   }
   judge_suspects(cx);
+  judge_by_count(cx, sack.out_of_order);
+}
+
+// Others have overtaken it: it will be looked at until it has arrived.
+void Requester::suspect(Psn psn) {
+  if (sent_.at(psn).suspect) return;
+  sent_.at(psn).suspect = true;
+  suspects_.push_back(psn);
+}
+
+// MRC 3.3 (c): the peer holds more than a window above its first gap. However long packets may overtake each
+// other, that one is not just late.
+void Requester::judge_by_count(Context& cx, uint32_t out_of_order) {
+  const uint64_t window = std::max(control_->cwnd() * 3 / 2, control_->inflight());
+  const uint64_t limit = std::min(window, control_->cwnd_max()) / nominal_size(cx.connection.mtu);
+  if (out_of_order < std::max(kOutOfOrderMin, limit) || sent_.outstanding() == 0) return;
+  const SentPacket& oldest = sent_.at(sent_.oldest());
+  if (oldest.transmissions == 1)
+    lose(cx, sent_.oldest(), &cx.services.counters.retransmits_out_of_order, TraceEvent::kLostOutOfOrder);
 }
 
 // MRC 3.2: successive bitmaps are merged. One shows only 64 packets of a window of thousands, and it may have
 // shown a gap before it was old enough to be a loss; it will not be shown again until it is the oldest one.
 void Requester::judge_suspects(Context& cx) {
   size_t kept = 0;
+  uint32_t under_way = 0;
+  Nanoseconds first_late = kNever;
   for (const Psn psn : suspects_) {
     if (!sent_.contains(psn)) continue;
     SentPacket& packet = sent_.at(psn);
@@ -195,10 +221,32 @@ void Requester::judge_suspects(Context& cx) {
       continue;
     }
     suspects_[kept++] = psn;
-    if (packet.state == PacketState::kInFlight && overtaken(packet))
+    if (packet.state != PacketState::kInFlight) continue;
+    if (overtaken(packet)) {
       lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
+      continue;
+    }
+    ++under_way;
+    if (packet.transmissions == 1) first_late = std::min(first_late, late_at(packet));
   }
   suspects_.resize(kept);
+  // If nothing else is under way, no later SACK will show that they are lost: then time does.
+  suspects_late_at_ = under_way == sent_.in_flight() ? first_late : kNever;
+}
+
+void Requester::give_up_late_suspects(Context& cx) {
+  for (const Psn psn : suspects_) {
+    if (!sent_.contains(psn)) continue;
+    const SentPacket& packet = sent_.at(psn);
+    if (packet.transmissions == 1 && cx.now >= late_at(packet))
+      lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
+  }
+  judge_suspects(cx);
+}
+
+// MRC 3.3 (b): from here on a packet that others have overtaken is not just on a slow path.
+Nanoseconds Requester::late_at(const SentPacket& packet) const {
+  return packet.sent_at + rtt_.smoothed() + 4 * rtt_.variation() + reorder_window();
 }
 
 // MRC 3.3 (b): something that was sent much later has arrived.
@@ -306,6 +354,7 @@ void Requester::on_acknowledge(Context& cx, const Packet& packet) {
     if (sent_.contains(psn) && sent_.at(psn).state == PacketState::kInFlight &&
         sent_.at(psn).transmissions == 1) {
       signal.rtt = cx.now - sent_.at(psn).sent_at;
+      signal.short_packet = sent_.at(psn).bytes < cx.connection.mtu;
       rtt_.sample(signal.rtt);
       cx.paths.set_rtt(rtt_.smoothed());
     }

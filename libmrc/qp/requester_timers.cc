@@ -35,6 +35,7 @@ Nanoseconds Requester::next_deadline() const {
     if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
       deadline = std::min(deadline, timer_base_ + timeout);
   }
+  deadline = std::min(deadline, suspects_late_at_);
   if (not_ready_until_ != 0) deadline = std::min(deadline, not_ready_until_);
   return deadline;
 }
@@ -74,6 +75,7 @@ void Requester::on_timer(Context& cx) {
     if (sent_.outstanding() == 0) nudge(cx);
     timer_base_ = cx.now;
   }
+  if (cx.now >= suspects_late_at_) give_up_late_suspects(cx);
   if (busy() && cx.now >= quiet_since_ + silence_allowed()) {
     ++silences_;
     quiet_since_ = cx.now;

@@ -114,6 +114,51 @@ TEST(RequesterRules, SacksAreMergedAndEveryGapIsFilledOnce) {
   EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 300 * 1024));
 }
 
+// MRC 3.3 (c): packets may overtake each other for as long as they like, but not by more than a window.
+TEST(RequesterRules, MoreThanAWindowBehindAGapIsALoss) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.reorder_window_min = kSecond;
+    config->transport.paths_per_plane = 64;  // so that no path is used twice before it is found
+    config->transport.window_bytes = 20 * 1112;
+  };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = [&](const Packet& packet) {
+    return packet.bth.psn == Psn(kFirst) && !packet.bth.retransmission;
+  };
+  pair.write(1, 60 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  const Counters& counters = pair.a.engine->counters();
+  EXPECT_EQ(counters.retransmits_out_of_order, 1u);
+  EXPECT_EQ(counters.retransmits(), 1u);
+  EXPECT_LT(pair.now(), 200 * kMicrosecond);
+}
+
+// MRC 3.3 (b): what nothing can overtake any more is late after a round trip and the time packets may
+// overtake each other; there is no need to ask.
+TEST(RequesterRules, AGapInTheLastWindowIsFilledWithoutAsking) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.paths_per_plane = 64;
+    config->transport.reorder_window_min = 5 * kMicrosecond;
+    config->transport.silence_min = 10 * kMillisecond;
+  };
+  RulePair pair(options);
+  pair.write(1, 1024);  // makes the round trip known
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  const Nanoseconds begin = pair.now();
+  Tap tap(pair.a);
+  tap.drop = [&](const Packet& packet) {
+    return packet.bth.psn == Psn(kFirst + 2) && !packet.bth.retransmission;
+  };
+  pair.write(2, 4 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
+  EXPECT_EQ(tap.count(Opcode::kProbe), 0u);
+  EXPECT_EQ(pair.a.engine->counters().retransmits_reordering, 1u);
+  EXPECT_LT(pair.now() - begin, 100 * kMicrosecond);
+}
+
 // One packet is under way, and the peer says this about it.
 struct Nacked {
   explicit Nacked(const PairOptions& options = strict_options()) : pair(options), tap(pair.a) {

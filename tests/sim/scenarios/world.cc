@@ -192,6 +192,7 @@ Counters World::counters() {
     sum.payload_bytes_placed += one.payload_bytes_placed;
     sum.retransmits_same_path += one.retransmits_same_path;
     sum.retransmits_reordering += one.retransmits_reordering;
+    sum.retransmits_out_of_order += one.retransmits_out_of_order;
     sum.retransmits_timeout += one.retransmits_timeout;
     sum.retransmits_nack += one.retransmits_nack;
     sum.retransmits_ack_lost += one.retransmits_ack_lost;
