@@ -31,6 +31,7 @@ class FixedController {
   Nanoseconds next_send_at() const { return may_send(0) ? 0 : kNever; }
   void on_sent(Nanoseconds, uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
   void on_sack(const SackSignal& sack) { forget(sack.newly_bytes); }
+  void on_degree(Nanoseconds, uint8_t) {}
   void on_trim_nack(Nanoseconds, uint64_t bytes, bool) { forget(bytes); }
   void on_resource_nack(uint64_t bytes) { forget(bytes); }
   void on_loss(uint64_t bytes) { forget(bytes); }
@@ -39,6 +40,7 @@ class FixedController {
   bool wants_answer(uint64_t bytes) const { return !window_.may_send(inflight() + bytes); }
   uint64_t cwnd() const { return window_.bytes(); }
   uint64_t cwnd_max() const { return window_.bytes(); }
+  Nanoseconds excuses_losses_before() const { return 0; }
   uint64_t inflight() const { return static_cast<uint64_t>(inflight_ > 0 ? inflight_ : 0); }
 
  private:
@@ -82,6 +84,10 @@ class CongestionController {
   void on_sack(const SackSignal& sack) {
     std::visit([&](auto& state) { state.on_sack(sack); }, state_);
   }
+  // A NACK brought the receiver's count of its senders (see ReceiverShare); SACKs have it in their penalty.
+  void on_degree(Nanoseconds now, uint8_t code) {
+    std::visit([=](auto& state) { state.on_degree(now, code); }, state_);
+  }
   void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop) {
     std::visit([=](auto& state) { state.on_trim_nack(now, bytes, last_hop); }, state_);
   }
@@ -106,6 +112,11 @@ class CongestionController {
   }
   uint64_t cwnd_max() const {
     return std::visit([](const auto& state) { return state.cwnd_max(); }, state_);
+  }
+  // What was sent before this and lost, was lost because all of a sudden there were too many senders. It is
+  // not the fault of a path.
+  Nanoseconds excuses_losses_before() const {
+    return std::visit([](const auto& state) { return state.excuses_losses_before(); }, state_);
   }
   uint64_t inflight() const {
     return std::visit([](const auto& state) { return state.inflight(); }, state_);

@@ -49,6 +49,7 @@ class Nscc {
 
   void on_sent(Nanoseconds, uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
   void on_sack(const SackSignal& sack);
+  void on_degree(Nanoseconds, uint8_t) {}  // not MRC's
   // TRIMMED and, since MRC has no receiver credits (MRC 5.1), TRIMMED_LASTHOP too.
   void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop);
   void on_resource_nack(uint64_t bytes);
@@ -60,6 +61,7 @@ class Nscc {
   bool wants_answer(uint64_t bytes) const { return inflight() + bytes >= cwnd(); }
   uint64_t cwnd() const { return static_cast<uint64_t>(cwnd_); }
   uint64_t cwnd_max() const { return config_.max_cwnd; }
+  Nanoseconds excuses_losses_before() const { return 0; }
   uint64_t inflight() const { return static_cast<uint64_t>(std::max<int64_t>(inflight_, 0)); }
   Nanoseconds base_rtt() const { return base_rtt_; }
   Nanoseconds average_delay() const { return static_cast<Nanoseconds>(average_delay_); }

@@ -21,6 +21,8 @@ constexpr double kUnreportedBytes = 16384;
 constexpr uint32_t kPenaltyMax = 127;
 constexpr uint32_t kPenaltyUnit = 128;
 constexpr Nanoseconds kPatienceRounds = 4;
+constexpr double kCrowdGrows = 1.5;  // by as much, and turns begin anew
+constexpr double kCrowdGone = 4;
 }  // namespace
 
 uint8_t encode_incast_degree(uint32_t senders) {
@@ -44,13 +46,13 @@ void ReceiverAware::reset(const NsccConfig& config, uint32_t expected_senders, u
   // rate.
   full_rtt_ns_ = rtt_ns_ = kWindowRtts * static_cast<double>(config.base_rtt);
   random_ = seed;
-  draw_phase();
   set_degree(std::max(1.0, expected_));
 }
 
-void ReceiverAware::draw_phase() {
+// 0..1
+double ReceiverAware::draw() {
   random_ = (random_ + 1) * 0x9E3779B97F4A7C15u;
-  phase_ = static_cast<double>((random_ ^ random_ >> 29) * 0xBF58476D1CE4E5B9u >> 40) / (1 << 24);
+  return static_cast<double>((random_ ^ random_ >> 29) * 0xBF58476D1CE4E5B9u >> 40) / (1 << 24);
 }
 
 void ReceiverAware::set_degree(double degree) {
@@ -75,13 +77,13 @@ Nanoseconds ReceiverAware::pace_end() const {
   const double turns_late = std::max(1.0, turn / full_rtt_ns_);
   const double excess = std::min(rtt_ns_ / full_rtt_ns_ - 1, turns_late > 1 ? kExcessMax : kExcessMaxWindow);
   const double gap = turn * (1 + excess / turns_late);
-  // Senders that begin together fall apart at once: the first gap is a part of one. Those that failed
-  // together do not come again together.
-  const double part = guessed_ ? 2 * phase_ : first_gap_ ? phase_ : 1;
-  return turn_started_ + static_cast<Nanoseconds>(gap * part);
+  return turn_started_ + static_cast<Nanoseconds>(gap * turn_part_);
 }
 
 bool ReceiverAware::window_open() const {
+  // Less than a packet per round trip: the pace is all. What was sent before the receiver could say so, and
+  // was lost without a word, must not keep this sender from its turns.
+  if (sparse()) return nscc_.may_send();
   return nscc_.may_send() && static_cast<double>(nscc_.inflight()) < share_bytes_ + kUnreportedBytes;
 }
 
@@ -100,10 +102,13 @@ Nanoseconds ReceiverAware::next_send_at() const {
 
 void ReceiverAware::on_sent(Nanoseconds now, uint64_t bytes) {
   nscc_.on_sent(now, bytes);
-  first_gap_ = last_sent_bytes_ == 0;
   // Who polls a little late may catch up.
   const auto late = static_cast<Nanoseconds>(full_rtt_ns_ * kCatchUpRtts);
   turn_started_ = std::max(std::min(pace_end(), now), now - std::min(now, late));
+  // Senders that begin together fall apart at once: the first gap is a part of one. Those that failed
+  // together do not come again together.
+  turn_part_ = guessed_ ? 2 * draw() : last_sent_bytes_ == 0 ? draw() : 1;
+  took_turn_ = sparse();
   last_sent_bytes_ = bytes;
   sent_since_squeeze_ = true;
 }
@@ -124,29 +129,40 @@ void ReceiverAware::on_sack(const SackSignal& sack) {
       set_degree(std::max({1.0, degree_ / 2, expected_}));  // what gets through was squeezed enough
     return;
   }
+  on_degree(sack.now, sack.penalty);
+}
+
+void ReceiverAware::on_degree(Nanoseconds now, uint8_t code) {
   const bool was_guessed = guessed_;
   guessed_ = false;
   known_ = true;
-  double degree = decode_incast_degree(sack.penalty);
+  failures_ = 0;
+  double degree = decode_incast_degree(code);
   if (expected_ > 0) {
     // The hint holds until all who were expected had two turns to show up at the receiver.
     if (expected_until_ == kNever) {
       const double turn = turn_ns(nscc_.config().mtu);
-      expected_until_ = sack.now + static_cast<Nanoseconds>(2 * std::max(turn, 2 * full_rtt_ns_));
+      expected_until_ = now + static_cast<Nanoseconds>(2 * std::max(turn, 2 * full_rtt_ns_));
     }
-    if (sack.now < expected_until_) degree = std::max(degree, expected_);
+    if (now < expected_until_) degree = std::max(degree, expected_);
   }
-  const bool in_step = !paced() || was_guessed;
+  const bool in_step = !paced() || was_guessed || degree >= kCrowdGrows * known_degree_;
   set_degree(degree);
   if (in_step && paced()) {
     // All who heard it now, and began together, must not take their turns together.
-    draw_phase();
-    turn_started_ = sack.now;
-    first_gap_ = true;
+    turn_part_ = draw();
+    turn_started_ = now;
+    took_turn_ = false;
+    known_degree_ = degree;
+    told_at_ = now;
   }
+  if (degree < known_degree_ / kCrowdGone) known_degree_ = degree;
 }
 
 void ReceiverAware::on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop) {
+  // Whoever met a crowd moves to another time of the turn; who got through stays. So turns sort themselves.
+  if (last_hop && took_turn_) turn_part_ = 0.5 + draw();
+  took_turn_ = false;
   // MRC 5.1: trims of the last hop need no reaction when the receiver shares it out.
   if (last_hop && degree_ > 1) {
     nscc_.forget(bytes);
@@ -158,7 +174,7 @@ void ReceiverAware::on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop)
 
 void ReceiverAware::on_loss(uint64_t bytes) {
   nscc_.on_loss(bytes);
-  squeeze();
+  if (!known_) squeeze();  // a SACK showed the loss, and said how many there are
 }
 
 void ReceiverAware::on_timeout(uint64_t bytes) {
@@ -174,7 +190,7 @@ void ReceiverAware::squeeze(bool crowded) {
   sent_since_squeeze_ = false;
   if (++failures_ == 1 && known_) return;  // one may be bad luck
   guessed_ = true;
-  draw_phase();
+  turn_part_ = 2 * draw();
   const double packets = static_cast<double>(nscc_.config().max_cwnd) / nscc_.config().mtu;
   set_degree(std::min(kDegreeMax, std::max(packets, 2 * degree_)));
 }

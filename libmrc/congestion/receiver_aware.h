@@ -33,6 +33,8 @@ class ReceiverAware {
 
   void on_sent(Nanoseconds now, uint64_t bytes);
   void on_sack(const SackSignal& sack);
+  // What the receiver says of who sends to it, in a SACK or with a NACK; not 0.
+  void on_degree(Nanoseconds now, uint8_t code);
   void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop);
   void on_resource_nack(uint64_t bytes) { nscc_.on_resource_nack(bytes); }
   void on_loss(uint64_t bytes);
@@ -44,13 +46,15 @@ class ReceiverAware {
   uint64_t cwnd_max() const { return nscc_.cwnd_max(); }
   uint64_t inflight() const { return nscc_.inflight(); }
   double degree() const { return degree_; }
+  Nanoseconds excuses_losses_before() const { return told_at_; }
   const Nscc& nscc() const { return nscc_; }
 
  private:
   void set_degree(double degree);
   void squeeze(bool crowded = false);
-  void draw_phase();
+  double draw();
   bool paced() const;
+  bool sparse() const { return share_bytes_ < nscc_.config().mtu; }  // less than a packet per round trip
   double turn_ns(uint64_t bytes) const;
   bool window_open() const;
   Nanoseconds pace_end() const;
@@ -62,14 +66,16 @@ class ReceiverAware {
   double share_bytes_ = 0;               // this sender's part of one window; may be less than a packet
   double rtt_ns_ = 0;                    // smoothed, with its queues
   double full_rtt_ns_ = 0;               // when all shares are in flight
-  double phase_ = 0;                     // 0..1
+  double turn_part_ = 1;                 // how much of a turn to wait for the next packet
+  double known_degree_ = 1;              // when turns last began anew
+  Nanoseconds told_at_ = 0;              // and when that was
   uint64_t last_sent_bytes_ = 0;
   Nanoseconds turn_started_ = 0;
-  bool first_gap_ = true;
   bool sent_since_squeeze_ = false;
-  bool known_ = false;     // the degree: from the hint or the receiver
-  bool guessed_ = false;   // degree_ comes from squeeze()
-  uint32_t failures_ = 0;  // packets lost in a row, as far as counted
+  bool took_turn_ = false;  // the last packet was sent in its turn, and nothing bad was heard since
+  bool known_ = false;      // the degree: from the hint or the receiver
+  bool guessed_ = false;    // degree_ comes from squeeze()
+  uint32_t failures_ = 0;   // packets lost in a row, as far as counted
   uint64_t random_ = 1;
 };
 

@@ -276,6 +276,7 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
     last_needless_ = cx.now;
   }
   const SentPacket& packet = sent_.at(psn);
+  if (packet.sent_at < control_->excuses_losses_before()) return;
   if (!cx.paths.lost(packet.path, packet.order, packet.sent_at, cx.now)) return;
   ++cx.services.counters.paths_demoted;
   cx.note(TraceEvent::kPathBad, psn, packet.path);
@@ -330,6 +331,7 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   const bool last_hop = neth.reason == NackReason::kTrimmedLastHop;
   const bool trimmed = neth.reason == NackReason::kTrimmed || last_hop;
   const uint64_t bytes = nominal_size(sent_.at(neth.psn).bytes);
+  if (trimmed && neth.vendor_info != 0) control_->on_degree(cx.now, neth.vendor_info);
   trimmed ? control_->on_trim_nack(cx.now, bytes, last_hop) : control_->on_resource_nack(bytes);
   if (!trimmed && !retry_.charge()) {
     ++cx.services.counters.retry_exceeded;

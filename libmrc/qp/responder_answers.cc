@@ -128,6 +128,10 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
   neth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   neth.psn = packet.bth.psn;
   neth.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
+  // In a large incast most senders hear a NACK long before they hear a SACK.
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
+    neth.vendor_info =
+        cx.services.receiver_share.advise(cx.peer_index, ReceiverShare::Language::kDegree, cx.now).penalty;
   const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
   if (!send_control(cx, path, cx.connection.control, bth, neth)) return;
   ++cx.services.counters.nacks_sent;

@@ -2,6 +2,8 @@
 // The receiver-aware controller, what the receiver says, and both in incasts.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "libmrc/congestion/receiver_aware.h"
 #include "tests/unit/congestion_queue_model.h"
 
@@ -123,6 +125,45 @@ TEST(ReceiverAware, FailingOverAndOverItBacksOff) {
   }
   aware.on_sack(told(now, 200));
   EXPECT_NEAR(aware.degree(), 200, 18) << "the receiver knows better";
+}
+
+TEST(ReceiverAware, ANackTellsHowManyThereAre) {
+  ReceiverAware aware;
+  aware.reset(reference(), 0, 1);
+  for (int i = 0; i < 20; ++i) aware.on_sent(0, kPacket);
+  aware.on_degree(kRtt, encode_incast_degree(1000));
+  aware.on_trim_nack(kRtt, kPacket, true);
+  EXPECT_NEAR(aware.degree(), 1000, 90);
+  EXPECT_EQ(aware.excuses_losses_before(), kRtt) << "what was sent before that was too much for the receiver";
+  // What was lost without a word does not keep it from its turn, which is within one of a thousand packets.
+  const Nanoseconds turn = 1100 * kRtt * 3 / 2 * kPacket / 225'000;
+  EXPECT_GE(aware.next_send_at(), kRtt);
+  EXPECT_LE(aware.next_send_at(), kRtt + turn);
+  EXPECT_TRUE(aware.may_send(kRtt + turn));
+}
+
+TEST(ReceiverAware, WhoMeetsACrowdTakesAnotherTurn) {
+  std::set<Nanoseconds> next;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    ReceiverAware aware;
+    aware.reset(reference(), 0, seed);
+    aware.on_sack(told(0, 1000));
+    Nanoseconds now = kMillisecond;
+    for (int i = 0; i < 2; ++i) {  // behind the first packet gaps are equal
+      aware.on_sent(now, kPacket);
+      aware.on_sack(told(now + kRtt, 1000));
+      now = aware.next_send_at();
+    }
+    aware.on_sent(now, kPacket);
+    const Nanoseconds kept = aware.next_send_at();
+    aware.on_trim_nack(now + kRtt, kPacket, true);
+    const Nanoseconds changed = aware.next_send_at();
+    EXPECT_NE(changed, kept);
+    EXPECT_GE(2 * (changed - now) + 2, kept - now);
+    EXPECT_LE(changed - now, (kept - now) * 3 / 2 + 2);
+    next.insert((changed - now) * 1000 / (kept - now));
+  }
+  EXPECT_GT(next.size(), 4u) << "not all the same one";
 }
 
 // ------------------------------------------------------------------------------------------- what it is told

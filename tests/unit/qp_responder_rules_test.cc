@@ -158,6 +158,28 @@ TEST(ResponderRules, ATrimmedPacketIsAskedFor) {
   }
 }
 
+// Beyond MRC: a receiver-aware responder counts who sends, and says so where it is heard first.
+TEST(ResponderRules, NacksCarryTheDegreeOfIncast) {
+  for (const auto algorithm : {CongestionAlgorithm::kNscc, CongestionAlgorithm::kReceiverAware}) {
+    PairOptions options = strict_options();
+    options.tune = [algorithm](EngineConfig* config) {
+      config->transport.congestion = algorithm;
+      config->transport.link_rate_bps = 100'000'000'000;
+      config->transport.nscc = nscc_defaults(100'000'000'000, 12 * kMicrosecond, 1024, true);
+    };
+    RulePair pair(options);
+    Tap tap(pair.b);
+    Craft trimmed;
+    trimmed.dscp = 16;
+    trimmed.cut = 14 + 20 + 8 + 12 + 4 + 4 + 10;
+    pair.put(kFirst, pair.bth(kFirst), trimmed);
+    pair.run_for(3 * kMicrosecond);
+    ASSERT_EQ(tap.count(Opcode::kNack), 1u);
+    const bool counts = algorithm == CongestionAlgorithm::kReceiverAware;
+    EXPECT_EQ(tap.last(Opcode::kNack).neth.vendor_info, counts ? encode_incast_degree(1) : 0);
+  }
+}
+
 TEST(ResponderRules, OutOfTheWindowIsToldOnceInAWhile) {
   RulePair pair;
   Tap tap(pair.b);
