@@ -41,6 +41,11 @@ Value& in(DeviceConfig& config, Value TransportConfig::*member) {
   return config.transport.*member;
 }
 
+template <typename Value>
+Value& in(DeviceConfig& config, Value NsccConfig::*member) {
+  return config.transport.nscc.*member;
+}
+
 template <typename Owner, typename Value>
 Setting whole_number(std::string_view table, std::string_view key, int64_t least, int64_t most,
                      Value Owner::*member, Value unit = 1) {
@@ -120,6 +125,24 @@ Setting device_transport() {
           }};
 }
 
+// The default depends on the ports; see choose_congestion_control.
+Setting congestion_algorithm() {
+  return {"congestion", "algorithm", "none, nscc or receiver-aware in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            const std::string_view name = value == nullptr ? std::string_view() : value->get();
+            if (name == "none")
+              config->transport.congestion = CongestionAlgorithm::kNone;
+            else if (name == "nscc")
+              config->transport.congestion = CongestionAlgorithm::kNscc;
+            else if (name == "receiver-aware")
+              config->transport.congestion = CongestionAlgorithm::kReceiverAware;
+            else
+              return false;
+            return true;
+          }};
+}
+
 template <typename Owner>
 Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*member) {
   return {table, key, "true or false", [=](const toml::node& node, DeviceConfig* config) {
@@ -135,7 +158,8 @@ const std::vector<Setting>& settings() {
   using Transport = TransportConfig;
   constexpr int64_t kTimeMax = 60'000'000;  // a minute in microseconds
   constexpr int64_t kDscpMax = 63;
-  constexpr std::string_view kDevice = "device", kTransport = "transport", kLimits = "limits";
+  constexpr std::string_view kDevice = "device", kTransport = "transport", kCongestion = "congestion",
+                             kLimits = "limits";
   static const std::vector<Setting> all = {
       device_name(),
       whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
@@ -162,6 +186,13 @@ const std::vector<Setting>& settings() {
       whole_number(kTransport, "dscp_control", 0, kDscpMax, &Transport::dscp_control),
       whole_number(kTransport, "dscp_trimmed", 0, kDscpMax, &Transport::dscp_trimmed),
       whole_number(kTransport, "dscp_trimmed_last_hop", 0, kDscpMax, &Transport::dscp_trimmed_last_hop),
+
+      congestion_algorithm(),
+      whole_number(kCongestion, "link_rate_mbps", 1, 10'000'000, &Transport::link_rate_bps,
+                   uint64_t{1'000'000}),
+      whole_number(kCongestion, "base_rtt_us", 1, 1'000'000, &NsccConfig::base_rtt, kMicrosecond),
+      yes_or_no(kCongestion, "trimming", &NsccConfig::trimming),
+      whole_number(kCongestion, "expected_senders", 0, 65535, &Transport::expected_senders),
 
       whole_number(kLimits, "mbufs", 1024, 1 << 20, &Device::mbufs),
   };
@@ -235,6 +266,20 @@ bool take_planes_of_ports(const toml::table& root, const std::string& file, Devi
   return true;
 }
 
+// Links between processes of one host push back by themselves. A network does not.
+void choose_congestion_control(const toml::table& root, DeviceConfig* config) {
+  constexpr uint64_t kLinkRateBps = 10'000'000'000;
+  constexpr Nanoseconds kBaseRtt = 500 * kMicrosecond;
+  TransportConfig& transport = config->transport;
+  if (!root["congestion"]["algorithm"] && !config->network.ports.empty())
+    transport.congestion = CongestionAlgorithm::kNscc;
+  if (transport.link_rate_bps == 0) transport.link_rate_bps = kLinkRateBps;
+  if (transport.nscc.base_rtt == 0) transport.nscc.base_rtt = kBaseRtt;
+  transport.nscc =
+      nscc_defaults(transport.link_rate_bps, transport.nscc.base_rtt, kMtuMax, transport.nscc.trimming);
+  if (root["transport"]["window_bytes"]) transport.nscc.max_cwnd = transport.window_bytes;
+}
+
 constexpr uint32_t kTraceEventsMax = 65536;
 
 // A number in an environment variable; one that is not set changes nothing.
@@ -306,6 +351,7 @@ bool parse_device_config(const std::string& text, const std::string& file, Devic
     if (!apply_table(name, node, file, config, error)) return false;
   if (!check_network(file, &config->network, error)) return false;
   if (!take_planes_of_ports(root, file, config, error)) return false;
+  choose_congestion_control(root, config);
   config->mtu_is_given = static_cast<bool>(root["device"]["mtu"]);
   if (config->transport.probe_interval_max < config->transport.probe_interval) {
     *error = "mrc: " + file +

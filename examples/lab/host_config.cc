@@ -24,6 +24,9 @@ std::string host_config(const Topology& topology, uint32_t host) {
   text += "\n[transport]\n# What a switch of the lab may trim, first and again.\n";
   text += line("dscp_data", 4) + line("dscp_retransmission", 8);
   text += "# Links of a lab come back soon.\n" + line("probe_interval_max_us", 100'000);
+  // Hosts and switches share CPUs: queueing of milliseconds is usual and no reason to slow down.
+  text += "\n[congestion]\n" + line("algorithm", quoted("nscc")) + line("link_rate_mbps", 560);
+  text += line("base_rtt_us", 10'000) + line("trimming", "true");
   text += "\n[srv6]\n" + line("block", quoted(std::string(kBlock) + "::/32"));
   text +=
       line("leaf", topology.leaf_of_host(host) - 1) + line("host", host - 1) + line("spines", shape.spines);

@@ -18,8 +18,9 @@ asm(".section .rodata\n"
     "\"\n"
     "mrc_lab_bpf_end:\n"
     ".previous\n");
-extern "C" const char mrc_lab_bpf_begin[];
-extern "C" const char mrc_lab_bpf_end[];
+// Hidden: they are of this program, so no table of addresses is needed (which one linker gets wrong).
+extern "C" __attribute__((visibility("hidden"))) const char mrc_lab_bpf_begin[];
+extern "C" __attribute__((visibility("hidden"))) const char mrc_lab_bpf_end[];
 #endif
 
 namespace mrc::lab {

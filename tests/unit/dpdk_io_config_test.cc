@@ -97,17 +97,48 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of("[transport]\ncoarse_timestamps = 1\n"),
             "mrc: /x/mrc.toml:2: \"coarse_timestamps\" in [transport] must be true or false");
   EXPECT_EQ(error_of("[devise]\n"),
-            "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [limits], "
+            "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [congestion], "
+            "[limits], "
             "[[port]], [srv6], [[host]]");
-  EXPECT_EQ(
-      error_of("planes = 4\n"),
-      "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], [transport], "
-      "[limits], [[port]], [srv6], [[host]]");
+  EXPECT_EQ(error_of("planes = 4\n"),
+            "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], "
+            "[transport], [congestion], "
+            "[limits], [[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);
   EXPECT_NE(error_of("[transport]\nprobe_interval_us = 2000000\n").find("probe_interval_max_us"),
             std::string::npos);
+}
+
+TEST(DeviceConfigTest, CongestionControl) {
+  const auto read = [](const std::string& text) {
+    DeviceConfig config;
+    std::string error;
+    EXPECT_TRUE(parse_device_config(text, "/x/mrc.toml", &config, &error)) << error;
+    return config.transport;
+  };
+  const std::string port = "[[port]]\nplane = 0\nbackend = \"af_packet\"\ninterface = \"eth0\"\n";
+  // On one host nothing is needed; a network gets MRC's controller unless told otherwise.
+  EXPECT_EQ(read("[device]\nplanes = 2\n").congestion, CongestionAlgorithm::kNone);
+  EXPECT_EQ(read(port).congestion, CongestionAlgorithm::kNscc);
+  EXPECT_EQ(read(port + "[congestion]\nalgorithm = \"none\"\n").congestion, CongestionAlgorithm::kNone);
+  // 1.5 x 10 Gb/s x 500 us.
+  EXPECT_EQ(read(port).nscc.max_cwnd, 937'500u);
+  const TransportConfig aware = read(
+      "[congestion]\nalgorithm = \"receiver-aware\"\nlink_rate_mbps = 400\nbase_rtt_us = 2000\ntrimming = "
+      "true\nexpected_senders = 7\n");
+  EXPECT_EQ(aware.congestion, CongestionAlgorithm::kReceiverAware);
+  EXPECT_EQ(aware.link_rate_bps, 400'000'000u);
+  EXPECT_EQ(aware.expected_senders, 7u);
+  EXPECT_EQ(aware.nscc.base_rtt, 2 * kMillisecond);
+  EXPECT_EQ(aware.nscc.target_delay, 1500 * kMicrosecond);
+  EXPECT_EQ(aware.nscc.max_cwnd, 150'000u);
+  EXPECT_EQ(read("[congestion]\nalgorithm = \"nscc\"\n[transport]\nwindow_bytes = 65536\n").nscc.max_cwnd,
+            65536u);
+  EXPECT_EQ(
+      error_of("[congestion]\nalgorithm = \"reno\"\n"),
+      "mrc: /x/mrc.toml:2: \"algorithm\" in [congestion] must be none, nscc or receiver-aware in quotes");
 }
 
 class DeviceConfigEnvironmentTest : public testing::Test {
