@@ -18,6 +18,7 @@
 
 #include "dpdk_io/device_config.h"
 #include "dpdk_io/process_slot.h"
+#include "libmrc/cm/target.h"
 #include "providers/mrc/clock.h"
 
 namespace mrc::provider {
@@ -27,6 +28,7 @@ constexpr Nanoseconds kLookInterval = 200 * kMillisecond;  // do the peers live?
 constexpr Nanoseconds kSendAgain = kMillisecond;
 constexpr Nanoseconds kListenerPatience = 500 * kMillisecond;
 constexpr Nanoseconds kListenerInterval = 5 * kMillisecond;
+constexpr size_t kUnclaimedMax = 256;
 constexpr Nanoseconds kGoodByePatience = 200 * kMillisecond;
 
 // IBTA code of an MTU: 256 is 1, 4096 is 5.
@@ -120,6 +122,7 @@ void Exchange::stop() {
   service_.reset();
   waiting_.clear();
   early_.clear();
+  unclaimed_.clear();
   device_->close();
   device_ = nullptr;
 }
@@ -242,7 +245,7 @@ void Exchange::run() {
         turn(now);
         next = manager_->next_deadline();
         if (!waiting_.empty()) next = std::min(next, now + kSendAgain);
-        if (!early_.empty()) next = std::min(next, now + kListenerInterval);
+        if (!early_.empty() || !unclaimed_.empty()) next = std::min(next, now + kListenerInterval);
         if (stop_when_idle_ && quiet()) stop();
       }
     }
@@ -258,9 +261,35 @@ void Exchange::run() {
   }
 }
 
+// Processes that share a port all hear what comes for QP 1 from another host; the one that is meant takes it.
+void Exchange::arrived(std::span<const uint8_t> mad, const cm::GidPair& gids, Nanoseconds now) {
+  const cm::Target target = cm::target_of(mad);
+  const uint32_t slot = slot_for(target);
+  if (target.kind == cm::Target::Kind::kService && slot == 0) {
+    // As with requests from this host: the listener may come a little later.
+    const Unclaimed request{{mad.begin(), mad.end()}, gids, now + kListenerPatience};
+    const bool repeated = std::any_of(unclaimed_.begin(), unclaimed_.end(),
+                                      [&](const Unclaimed& known) { return known.mad == request.mad; });
+    if (!repeated && unclaimed_.size() < kUnclaimedMax) unclaimed_.push_back(request);
+  } else if (slot == device_->ports().slot() || slot == 0) {
+    manager_->receive(mad, gids, now);
+  }
+}
+
+void Exchange::look_for_claims(Nanoseconds now) {
+  for (const Unclaimed& request : std::exchange(unclaimed_, {})) {
+    const uint32_t slot = slot_for(cm::target_of(request.mad));
+    if (slot == 0 && now < request.until)
+      unclaimed_.push_back(request);
+    else if (slot == device_->ports().slot() ||
+             slot == 0)  // 0: refused, by all of us; once more does no harm
+      manager_->receive(request.mad, request.gids, now);
+  }
+}
+
 void Exchange::turn(Nanoseconds now) {
-  service_->poll(
-      [&](std::span<const uint8_t> mad, const cm::GidPair& gids) { manager_->receive(mad, gids, now); });
+  service_->poll([&](std::span<const uint8_t> mad, const cm::GidPair& gids) { arrived(mad, gids, now); });
+  look_for_claims(now);
   manager_->on_time(now);
   look_for_late_listeners(now);
   if (now >= next_look_) {

@@ -50,6 +50,8 @@ class Exchange {
   void run();
   void wake();
   void turn(Nanoseconds now);
+  void arrived(std::span<const uint8_t> mad, const cm::GidPair& gids, Nanoseconds now);
+  void look_for_claims(Nanoseconds now);
   void settle(Nanoseconds now);
   void send(const cm::Outgoing& out, Nanoseconds now);
   uint32_t slot_for(const cm::Target& target) const;
@@ -73,6 +75,13 @@ class Exchange {
     Nanoseconds until;
   };
   std::vector<Early> early_;
+  // Requests from other hosts for which nobody listens yet.
+  struct Unclaimed {
+    std::vector<uint8_t> mad;
+    cm::GidPair gids;
+    Nanoseconds until;
+  };
+  std::vector<Unclaimed> unclaimed_;
   LocalGids gids_;
   uint64_t guid_ = 0;
   int wake_fd_ = -1;
