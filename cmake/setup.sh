@@ -8,7 +8,7 @@
 mrc_build_packages=(g++ cmake ninja-build pkg-config libibverbs-dev libdpdk-dev libtomlplusplus-dev
   nlohmann-json3-dev liburing-dev libbpf-dev)
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
-mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps
+mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps tcpdump
   ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils librdmacm-dev)
 # The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user.
 case "$(uname -m)" in

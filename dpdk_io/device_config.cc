@@ -268,8 +268,8 @@ bool take_planes_of_ports(const toml::table& root, const std::string& file, Devi
 
 // Links between processes of one host push back by themselves. A network does not.
 void choose_congestion_control(const toml::table& root, DeviceConfig* config) {
-  constexpr uint64_t kLinkRateBps = 10'000'000'000;
-  constexpr Nanoseconds kBaseRtt = 500 * kMicrosecond;
+  constexpr uint64_t kLinkRateBps = 2'500'000'000;  // what software moves
+  constexpr Nanoseconds kBaseRtt = 2 * kMillisecond;
   TransportConfig& transport = config->transport;
   if (!root["congestion"]["algorithm"] && !config->network.ports.empty())
     transport.congestion = CongestionAlgorithm::kNscc;

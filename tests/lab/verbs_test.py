@@ -3,6 +3,7 @@
 """usage: verbs_test.py MRC_LAB CASE: unmodified verbs programs over a fabric."""
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,14 @@ PORT = 21000
 
 
 def listens(lab, host, port):
+    """Whether somebody does, by TCP or by rdma_cm; the run directory of the host tells of the latter."""
+    listener = os.path.join(lab.environment['MRC_LAB_DIR'], 't', host, 'run', f'cm.0106.{port}')
+    try:
+        with open(listener, encoding='ascii') as file:
+            if file.read().split()[2:3] == ['1']:
+                return True
+    except OSError:
+        pass
     tables = lab.execute(host, 'cat', '/proc/net/tcp', '/proc/net/tcp6').stdout
     return any(line.split()[1].endswith(f':{port:04X}') and line.split()[3] == '0A'
                for line in tables.splitlines() if line.strip()[:1].isdigit())
@@ -80,6 +89,100 @@ def case_perftest(program):
         pair(lab, [tool, '-d', 'mrc0', '-F', '-n', '200'])
     pair(lab, ['ibv_rc_pingpong', '-d', 'mrc0', '-g', '0', '-n', '200'])
     check_bytes(lab, program)
+
+
+def rping_server(lab, port):
+    """Returns when it listens."""
+    server = lab.start('exec', 'h2', '--', 'rping', '-s', '-a', '10.77.0.2', '-p', str(port), '-C', '5')
+
+    def is_ready():
+        if server.poll() is not None:
+            sys.exit(f'FAILED: rping -s ended with status {server.poll()} before its client came:\n{said_by(server)}')
+        return listens(lab, 'h2', port)
+
+    wait_until(is_ready, f'rping -s -p {port} listens')
+    return server
+
+
+def case_programs(program):
+    """The other transports, and connections by rdma_cm, also of several processes of a host at a time."""
+    lab = Lab(program, '--hosts', '2', '--planes', '2', '--leaves', '2', '--spines', '2')
+    for tool in ('ibv_ud_pingpong', 'ibv_uc_pingpong', 'ibv_srq_pingpong'):
+        pair(lab, [tool, '-d', 'mrc0', '-g', '0', '-n', '100'])
+    pair(lab, ['ib_write_bw', '-d', 'mrc0', '-F', '-R', '-n', '100'])
+    pair(lab, ['ib_send_lat', '-d', 'mrc0', '-F', '-R', '-n', '100'])
+    # Every process of h2 hears what comes to the host's QP 1, and only the one that is meant may answer.
+    servers = {port: rping_server(lab, port) for port in (7001, 7002, 7003)}
+    for port, server in servers.items():
+        client = lab.execute('h1', 'rping', '-c', '-v', '-a', '10.77.0.2', '-p', str(port), '-C', '5', timeout=90)
+        said = said_by(server)
+        check(client.returncode == 0 and 'rdma-ping-4' in client.stdout,
+              f'rping to port {port}: status {client.returncode}, expected 0 and rdma-ping-4\n{client.stdout}'
+              f'---- the server:\n{said}')
+    refused = lab.execute('h1', 'rping', '-c', '-a', '10.77.0.2', '-p', '7004', '-C', '1', timeout=90)
+    check(refused.returncode != 0, f'rping to a port where nobody listens: status 0, says {refused.stdout}')
+
+
+class Capture:
+    """tcpdump in one spine, until it has seen some packets."""
+    FRAMES = 10
+    PCAP_HEADER, RECORD_HEADER, COOKED_HEADER, IPV6, UDP = 24, 16, 20, 40, 8
+
+    def __init__(self, lab, spine):
+        self.spine = spine
+        self.file = os.path.join(lab.directory, spine + '.pcap')
+        self.process = lab.start('exec', spine, '--', 'tcpdump', '-Z', 'root', '-n', '-U', '-y', 'LINUX_SLL2', '-i', 'any',
+                                 '-s', '200', '-c', str(self.FRAMES), '-w', self.file,
+                                 'ip6 and (ip6[6] == 4 or ip6[6] == 41) and greater 2000')
+        line = ' '
+        while line and 'listening on' not in line:
+            line = self.process.stdout.readline()
+        if not line:
+            sys.exit(f'FAILED: tcpdump in {spine} ended with status {self.process.wait(60)} and never listened')
+
+    def packets(self):
+        """(uSID list left, UDP destination port, destination QP number) of each."""
+        try:
+            said = self.process.communicate(timeout=60)[0]
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            sys.exit(f'FAILED: {self.spine}: fewer than {self.FRAMES} data packets captured after 60 s; tcpdump: '
+                     + self.process.communicate()[0])
+        equal(self.process.returncode, 0, f'status of tcpdump in {self.spine}, which says {said}')
+        with open(self.file, 'rb') as file:
+            data = file.read()
+        found, at = [], self.PCAP_HEADER
+        while at < len(data):
+            length = int.from_bytes(data[at + 8:at + 12], sys.byteorder)
+            outer = at + self.RECORD_HEADER + self.COOKED_HEADER
+            at += self.RECORD_HEADER + length
+            inner = outer + self.IPV6
+            is_v4 = data[inner] >> 4 == 4
+            udp = inner + (20 if is_v4 else self.IPV6)
+            bth = udp + self.UDP
+            found.append((socket.inet_ntop(socket.AF_INET6, data[outer + 24:outer + 40]),
+                          int.from_bytes(data[udp + 2:udp + 4], 'big'), int.from_bytes(data[bth + 5:bth + 8], 'big')))
+        return found
+
+
+def case_capture(program):
+    """tcpdump in every spine of every plane sees uSID-routed MRC packets of one and the same QP."""
+    if subprocess.run(['tcpdump', '--version'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+        sys.exit('FAILED: tcpdump does not run')
+    lab = Lab(program, '--hosts', '2', '--planes', '4', '--leaves', '2', '--spines', '4')
+    captures = {(plane, spine): Capture(lab, f'p{plane}s{spine}') for plane in range(1, 5) for spine in range(1, 5)}
+    said = pair(lab, ['ib_write_bw', '-d', 'mrc0', '-F', '-s', '65536', '-n', '500'])
+    queue_pair = int(said.split('remote address:')[1].split('QPN ')[1].split()[0], 16)
+    for (plane, spine), capture in captures.items():
+        p = plane - 1 << 8
+        # Before the spine has looked at it, and after: its own uSID is shifted out.
+        behind = f'{0x2001 + p:x}:{0x9001 + p:x}::'
+        routes = {f'fcbb:bbbb:{0x1000 + p + spine - 1:x}:{behind}', f'fcbb:bbbb:{behind}'}
+        packets = capture.packets()
+        equal({(port, number) for _, port, number in packets}, {(4791, queue_pair)},
+              f'UDP port and destination QP of the packets in {capture.spine}')
+        check({where for where, _, _ in packets} <= routes,
+              f'{capture.spine}: routes {[where for where, _, _ in packets]}, expected {routes}')
 
 
 def case_trimming(program):

@@ -123,7 +123,7 @@ TEST(DeviceConfigTest, CongestionControl) {
   EXPECT_EQ(read("[device]\nplanes = 2\n").congestion, CongestionAlgorithm::kNone);
   EXPECT_EQ(read(port).congestion, CongestionAlgorithm::kNscc);
   EXPECT_EQ(read(port + "[congestion]\nalgorithm = \"none\"\n").congestion, CongestionAlgorithm::kNone);
-  // 1.5 x 10 Gb/s x 500 us.
+  // 1.5 x 2.5 Gb/s x 2 ms.
   EXPECT_EQ(read(port).nscc.max_cwnd, 937'500u);
   const TransportConfig aware = read(
       "[congestion]\nalgorithm = \"receiver-aware\"\nlink_rate_mbps = 400\nbase_rtt_us = 2000\ntrimming = "
