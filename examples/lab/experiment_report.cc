@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace mrc::lab {
@@ -73,12 +74,20 @@ std::string markdown(const Experiment& experiment, const Result& result, const s
   return out;
 }
 
+// Of the last minute: numbers of a busy machine say little.
+std::string load_average() {
+  double load = 0;
+  return ::getloadavg(&load, 1) == 1 ? number(load) : "unknown";
+}
+
 std::string markdown_head() {
   utsname system{};
   ::uname(&system);
   return std::string("# Experiments\n\nWritten by `build/bin/mrc_lab experiment all --docs docs` on Linux ") +
          system.release + ", " + system.machine + ", " + std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) +
-         " CPUs.\n\nDebian's unmodified `ib_write_bw` (64 KiB messages) runs over fabrics of "
+         " CPUs. Load average before: " + load_average() +
+         ", so much of what those CPUs had to do was not ours.\n\nDebian's unmodified `ib_write_bw` (64 KiB "
+         "messages) runs over fabrics of "
          "[mrc_lab](lab.md); the "
          "throughput is what the receiver's device placed\nin memory. The links down to the hosts are "
          "limited so far that "
