@@ -45,7 +45,7 @@ mpi() {
   # PMIx keeps its sockets below TMPDIR, whose name has to be short.
   export TMPDIR=$scratch/tmp OMPI_MCA_rmaps_base_oversubscribe=1
   mkdir -m 1777 "$TMPDIR"
-  "${as_user[@]}" mpirun -np "$ranks" "${arguments[@]}" "$bin/mpi_check" --max "${mpi_bytes:-16777216}" \
+  "${as_user[@]}" mpirun -np "$ranks" "${arguments[@]}" "$bin/mpi_check" --max 16777216 \
     >"$scratch/mpi.log" 2>&1 || fail "mpirun ended with status $?"
   grep -q "mpi_check: $ranks ranks, all bytes are right" "$scratch/mpi.log" || fail 'mpi_check did not end well'
   cat "$scratch/mpi.log"
@@ -132,9 +132,9 @@ case $name in
   ucx_cm_am) io_demo_pair rc_v,self -o read,write -d 1:262144 -A ;;
   ucx_cm_ud) io_demo_pair ud_v,self -o read,write -d 1:65536 ;;
   mpi_ucx_2) mpi 2 --mca pml ucx -x UCX_TLS=rc_v,self ;;
-  mpi_ucx_4) mpi_bytes=1048577 mpi 4 --mca pml ucx -x UCX_TLS=rc_v,self ;;
+  mpi_ucx_4) mpi 4 --mca pml ucx -x UCX_TLS=rc_v,self ;;
   mpi_ofi_2) mpi 2 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
-  mpi_ofi_4) mpi_bytes=1048577 mpi 4 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
+  mpi_ofi_4) mpi 4 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
   fi_info)
     "${as_user[@]}" fi_info -p verbs >"$scratch/info.log" 2>&1 || fail "fi_info ended with status $?"
     for kind in FI_EP_MSG FI_EP_DGRAM; do
