@@ -15,6 +15,10 @@ constexpr uint32_t kWindowMin = 128;
 constexpr uint32_t kWindowMax = 512;
 // IBTA 9.7.1: no more than 2^23 PSNs may be outstanding; one message gets half of that.
 constexpr uint32_t kPsnsMax = 1u << 22;
+// At least one packet in so many asks for an acknowledgement. Soft-RoCE sends none that was not asked for;
+// with too few a slow peer seems dead in the midst of a long message, although it takes packet after packet.
+constexpr uint32_t kAskEvery = 16;
+static_assert(kAskEvery <= kWindowMin / 4);
 }  // namespace
 
 void RcRequester::reset(const TransportConfig& config, Psn first) {
@@ -151,7 +155,7 @@ bool RcRequester::send_packet(Context& cx, uint8_t* buffer) {
 // the window would close; and often enough that a responder which answers only when asked keeps the window
 // open.
 bool RcRequester::wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const {
-  if (unasked_ + 1 >= window_ / 4) return true;
+  if (unasked_ + 1 >= kAskEvery) return true;
   if (at_ + 1 == next_) return true;  // the last of those repeated
   if (!going_back() && in_flight() + 1 >= window_) return true;
   if (!last) return false;

@@ -88,6 +88,26 @@ TEST(Rc, CompareAndSwap) {
   EXPECT_EQ(word, 100u);
 }
 
+// A peer that acknowledges only what asks for it must show signs of life within a long message.
+TEST(Rc, LongMessagesAskForAcknowledgementsOnTheWay) {
+  WirePair pair(rc_options());
+  Wire sent(pair.a);
+  std::vector<uint8_t> data(100 * 1024), remote(data.size());
+  const auto bytes = static_cast<uint32_t>(data.size());
+  aim(pair.post(pair.a, Operation::kWrite, 1, {pair.segment(pair.a, data.data(), bytes, 0)}),
+      pair.segment(pair.b, remote.data(), bytes, kRemoteWrite));
+  pair.ring(pair.a);
+  EXPECT_EQ(status_of_one(pair), CompletionStatus::kSuccess);
+  ASSERT_EQ(sent.packets.size(), 100u);
+  int unasked = 0, asked = 0;
+  for (const Packet& packet : sent.packets) {
+    unasked = packet.bth.ack_request ? 0 : unasked + 1;
+    asked += packet.bth.ack_request ? 1 : 0;
+    EXPECT_LT(unasked, 16);
+  }
+  EXPECT_EQ(asked, 7);
+}
+
 // IBTA 9.2, 9.7.3: one flow, a PSN per packet, RETH only in the first, MigReq, the default partition key.
 TEST(Rc, WriteOnTheWire) {
   PairOptions options = rc_options();
