@@ -49,7 +49,7 @@ RcRequester::Burst RcRequester::transmit(Context& cx, size_t budget) {
 
 bool RcRequester::has_work(const Context& cx) const {
   if (failure_ || cx.now < not_ready_until_) return false;
-  if (going_back()) return true;
+  if (going_back()) return !held_back();
   if (in_flight() >= window_) return false;
   return cursor_ != started_ || (!local_error_ && may_start(cx, started_));
 }
@@ -58,7 +58,7 @@ bool RcRequester::has_work(const Context& cx) const {
 
 // Makes sure that there is a packet to send at the cursor. False: there is none, or it has to wait.
 bool RcRequester::prepare(Context& cx) {
-  if (going_back()) return true;
+  if (going_back()) return !held_back();
   if (in_flight() >= window_) return false;
   return cursor_ != started_ || start_request(cx);
 }
@@ -135,6 +135,7 @@ bool RcRequester::send_packet(Context& cx, uint8_t* buffer) {
   if (!write_packet(cx, request, buffer)) return false;
   const Psn behind = awaits ? request.last_psn + 1 : at_ + 1;
   if (again) {
+    ++repeated_;
     ++(cx.services.counters.*cause_);
   } else {
     ++cx.services.counters.data_packets_sent;
@@ -157,6 +158,7 @@ bool RcRequester::send_packet(Context& cx, uint8_t* buffer) {
 bool RcRequester::wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const {
   if (unasked_ + 1 >= kAskEvery) return true;
   if (at_ + 1 == next_) return true;  // the last of those repeated
+  if (going_back() && repeated_ + 1 >= repeat_limit_) return true;
   if (!going_back() && in_flight() + 1 >= window_) return true;
   if (!last) return false;
   if (cx.signal_all || (request.flags & kSignaled) != 0 || awaits_answer(request.operation)) return true;

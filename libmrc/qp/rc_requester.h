@@ -56,6 +56,8 @@ class RcRequester {
   uint32_t in_flight() const { return static_cast<uint32_t>(next_ - oldest_) - answer_psns_; }
   bool busy() const { return oldest_ != next_; }
   bool going_back() const { return at_ != next_; }
+  // As much has been repeated as may be before the peer shows that it is alive.
+  bool held_back() const { return going_back() && repeated_ >= repeat_limit_; }
 
   // Hearing.
   bool acknowledge_up_to(Context& cx, Psn psn);
@@ -80,6 +82,8 @@ class RcRequester {
   uint32_t answer_psns_ = 0;             // PSNs in [oldest_, next_) that belong to READs and atomics
   uint32_t unasked_ = 0;                 // packets since an acknowledgement was asked for
   uint64_t Counters::*cause_ = nullptr;  // why it went back
+  uint32_t repeated_ = 0;                // packets, since it went back or something was acknowledged
+  uint32_t repeat_limit_ = 0;            // for these
 
   Nanoseconds timer_base_ = 0;       // the retransmission timer counts from here
   Nanoseconds not_ready_until_ = 0;  // receiver not ready: nothing is sent before

@@ -111,6 +111,8 @@ void RcRequester::progressed(Context& cx) {
   refused_ = false;
   not_ready_count_ = 0;
   timer_base_ = cx.now;
+  repeated_ = 0;
+  if (repeat_limit_ < window_) repeat_limit_ *= 2;
 }
 
 // ------------------------------------------------------------------------------------------------ answers
@@ -180,6 +182,8 @@ void RcRequester::go_back(Context& cx, uint64_t Counters::*cause) {
   cursor_ = cx.send_queue.head();
   cause_ = cause;
   timer_base_ = cx.now;
+  repeated_ = 0;
+  repeat_limit_ = UINT32_MAX;
 }
 
 // IBTA 9.9.2: sequence errors and timeouts use up the same counter.
@@ -213,7 +217,9 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
   not_ready_until_ = timer_base_ = cx.now + rnr_delay(timer);
 }
 
-// IBTA 9.7.6: the transport timer runs for the oldest packet that is not acknowledged.
+// IBTA 9.7.6: the transport timer runs for the oldest packet that is not acknowledged. Often nothing is lost
+// but an acknowledgement, or the peer is slow: to repeat all that is under way would only make it slower. One
+// packet asks how far it is, and from there it goes on with twice as many at every answer.
 void RcRequester::on_timer(Context& cx) {
   if (failure_) return;
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;
@@ -221,6 +227,7 @@ void RcRequester::on_timer(Context& cx) {
   if (!busy() || timeout == 0 || not_ready_until_ != 0 || cx.now < timer_base_ + timeout) return;
   implied_at_.reset();
   retry_from_oldest(cx, &Counters::retransmits_timeout);
+  repeat_limit_ = 1;
 }
 
 Nanoseconds RcRequester::next_deadline() const {

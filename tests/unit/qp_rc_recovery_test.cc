@@ -49,6 +49,44 @@ TEST(Rc, ALostReadResponseIsAskedForFromTheGap) {
   EXPECT_EQ(pair.a.engine->counters().retransmits_timeout, 0u) << "the gap in the response says it";
 }
 
+// A WRITE of 40 packets.
+CompletionStatus write_40_packets(WirePair& pair) {
+  auto data = pattern(40 * 1024, 0);
+  std::vector<uint8_t> remote(data.size());
+  const auto bytes = static_cast<uint32_t>(data.size());
+  aim(pair.post(pair.a, Operation::kWrite, 1, {pair.segment(pair.a, data.data(), bytes, 0)}),
+      pair.segment(pair.b, remote.data(), bytes, kRemoteWrite));
+  pair.ring(pair.a);
+  const CompletionStatus status = status_of_one(pair);
+  EXPECT_EQ(remote, data);
+  return status;
+}
+
+// A peer that is only slow must not be given the whole window again and again.
+TEST(Rc, AfterATimeoutOnePacketAsksHowFarThePeerIs) {
+  WirePair pair(rc_options());
+  Wire sent(pair.a), answered(pair.b);
+  answered.drop = [&](const Packet&) { return sent.packets.size() <= 40; };
+  EXPECT_EQ(write_40_packets(pair), CompletionStatus::kSuccess);
+  EXPECT_EQ(pair.a.engine->counters().retransmits_timeout, 1u);
+  ASSERT_EQ(sent.packets.size(), 41u);
+  EXPECT_EQ(sent.packets[40].bth.psn, sent.packets[0].bth.psn);
+  EXPECT_TRUE(sent.packets[40].bth.ack_request);
+}
+
+TEST(Rc, AfterATimeoutAnswersSpeedItUpAgain) {
+  WirePair pair(rc_options());
+  Wire sent(pair.a);
+  sent.drop = [&](const Packet&) { return sent.packets.size() > 20 && sent.packets.size() <= 40; };
+  EXPECT_EQ(write_40_packets(pair), CompletionStatus::kSuccess);
+  // The first 20 were acknowledged together. One, then 2, 4, 8 and what is left.
+  EXPECT_EQ(pair.a.engine->counters().retransmits_timeout, 20u);
+  std::vector<size_t> asked;
+  for (size_t i = 40; i < sent.packets.size(); ++i)
+    if (sent.packets[i].bth.ack_request) asked.push_back(i - 39);
+  EXPECT_EQ(asked, (std::vector<size_t>{1, 3, 7, 15, 20}));
+}
+
 TEST(Rc, ALostAcknowledgementIsSentAgain) {
   WirePair pair(rc_options());
   Wire answered(pair.b);
