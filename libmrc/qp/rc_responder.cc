@@ -19,6 +19,7 @@ constexpr uint32_t kReadPsnsMax = 1u << 23;
 void RcResponder::reset(Psn first, uint32_t answers_max, uint32_t copied_segments) {
   *this = RcResponder{};
   expected_ = first;
+  taken_ = first - 1;
   slots_.reset(1, copied_segments);
   answers_max_ = answers_max;
   answers_.assign(std::bit_ceil(std::max(answers_max, 1u)), Answer{});
@@ -83,6 +84,7 @@ RcResponder::Taken RcResponder::take(Context& cx, const Packet& packet) {
   const Taken taken = sends ? take_send(cx, packet) : take_write(cx, packet);
   if (taken != Taken::kDone) return taken;
   cx.services.counters.payload_bytes_placed += packet.payload.size();
+  taken_ = expected_;
   ++expected_;
   offset_ += packet.payload.size();
   message_ = sends ? Message::kSend : Message::kWrite;

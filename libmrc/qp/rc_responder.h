@@ -75,6 +75,7 @@ class RcResponder {
   bool send_aeth(Context& cx, Psn psn, uint8_t syndrome);
 
   Psn expected_;
+  Psn taken_;         // the last packet of a SEND or WRITE: what an ACK may name
   uint32_t msn_ = 0;  // messages completed
   // The message being received.
   Message message_ = Message::kNone;

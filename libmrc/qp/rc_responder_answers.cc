@@ -22,7 +22,9 @@ RcResponder::Burst RcResponder::transmit(Context& cx, size_t budget) {
     ++burst.packets;
     --room;
   }
-  // IBTA 9.7.5: an ACK would speak for the answers before it, so it goes behind them.
+  // IBTA 9.7.5: an ACK would speak for the answers before it, so it goes behind them. It never has the PSN of
+  // a READ or an atomic: where their answer was lost, soft-RoCE would take it for one and complete without
+  // data.
   if (pending_ > 0 || fault_) return burst;
   if (nak_due_ != 0) {
     if (!send_aeth(cx, expected_, nak_due_)) return burst;
@@ -31,7 +33,7 @@ RcResponder::Burst RcResponder::transmit(Context& cx, size_t budget) {
     nak_due_ = 0;
     ack_due_ = false;  // a NAK acknowledges what was before it
   } else if (ack_due_) {
-    if (!send_aeth(cx, expected_ - 1, Aeth::kAck)) return burst;
+    if (!send_aeth(cx, taken_, Aeth::kAck)) return burst;
     ++cx.services.counters.acks_sent;
     ack_due_ = false;
   }

@@ -87,6 +87,35 @@ TEST(Rc, AfterATimeoutAnswersSpeedItUpAgain) {
   EXPECT_EQ(asked, (std::vector<size_t>{1, 3, 7, 15, 20}));
 }
 
+// Soft-RoCE would take such an ACK for the answer of the atomic.
+TEST(Rc, NoAcknowledgementNamesAnAtomic) {
+  WirePair pair(rc_options());
+  Wire answered(pair.b);
+  int lost = 0;
+  answered.drop = [&](const Packet& packet) {
+    return packet.bth.opcode == Opcode::kRcAtomicAcknowledge && lost++ == 0;
+  };
+  alignas(8) uint64_t word = 5;
+  uint64_t before = 0;
+  pair.post_receive(pair.b, 1, {});
+  pair.post(pair.a, Operation::kSend, 1, {});
+  pair.ring(pair.a);
+  aim(pair.post(pair.a, Operation::kFetchAdd, 2, {pair.segment(pair.a, &before, 8, kLocalWrite)}),
+      pair.segment(pair.b, &word, 8, kRemoteAtomic))
+      ->compare_add = 10;
+  pair.ring(pair.a);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }));
+  EXPECT_EQ(word, 15u);
+  EXPECT_EQ(before, 5u);
+  std::optional<Psn> atomic;
+  for (const Packet& packet : answered.packets)
+    if (packet.bth.opcode == Opcode::kRcAtomicAcknowledge) atomic = packet.bth.psn;
+  ASSERT_TRUE(atomic);
+  EXPECT_GT(answered.count(Opcode::kRcAcknowledge), 0u);
+  for (const Packet& packet : answered.packets)
+    EXPECT_FALSE(packet.bth.opcode == Opcode::kRcAcknowledge && packet.bth.psn == *atomic);
+}
+
 TEST(Rc, ALostAcknowledgementIsSentAgain) {
   WirePair pair(rc_options());
   Wire answered(pair.b);
