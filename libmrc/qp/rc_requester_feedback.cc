@@ -213,6 +213,9 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
     return;
   }
   ++not_ready_count_;
+  // The peer is alive. Soft-RoCE reports what followed as out of sequence each time, which is no failed
+  // attempt.
+  retry_.progress();
   go_back(cx, &Counters::retransmits_not_ready);
   not_ready_until_ = timer_base_ = cx.now + rnr_delay(timer);
 }
