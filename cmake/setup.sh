@@ -9,11 +9,13 @@ mrc_build_packages=(g++ cmake ninja-build pkg-config libibverbs-dev libdpdk-dev 
   nlohmann-json3-dev liburing-dev libbpf-dev)
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
 mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps tcpdump
-  ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils librdmacm-dev)
-# The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user.
+  ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils librdmacm-dev
+  busybox-static cpio kmod)
+# The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user. The VM with
+# soft-RoCE is of this one.
 case "$(uname -m)" in
-  aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu) ;;
-  x86_64) mrc_test_packages+=(g++-aarch64-linux-gnu) ;;
+  aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu qemu-system-arm) ;;
+  x86_64) mrc_test_packages+=(g++-aarch64-linux-gnu qemu-system-x86) ;;
 esac
 
 mrc_fail() {

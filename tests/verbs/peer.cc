@@ -225,7 +225,7 @@ void Peer::finish() {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail("the client ended with status 0x%x", status);
 }
 
-Device::Device(const std::string& name) {
+Device::Device(const std::string& name, int gid_index_) : gid_index(gid_index_) {
   int count = 0;
   ibv_device** list = ibv_get_device_list(&count);
   if (list == nullptr) fail("ibv_get_device_list: %s", std::strerror(errno));
@@ -236,7 +236,7 @@ Device::Device(const std::string& name) {
          name.c_str(), count);
   ibv_free_device_list(list);
   if (ibv_query_device(context, &limits) != 0) fail("ibv_query_device");
-  if (ibv_query_gid(context, 1, 0, &gid) != 0) fail("ibv_query_gid");
+  if (ibv_query_gid(context, 1, gid_index, &gid) != 0) fail("ibv_query_gid %d", gid_index);
   domain = ibv_alloc_pd(context);
   if (domain == nullptr) fail("ibv_alloc_pd: %s", std::strerror(errno));
 }
@@ -308,14 +308,15 @@ void Endpoint::connect(Peer& peer, uint32_t psn) {
 
   ibv_qp_attr receive{};
   receive.qp_state = IBV_QPS_RTR;
-  receive.path_mtu = IBV_MTU_4096;
+  receive.path_mtu = options.mtu;
   receive.dest_qp_num = theirs.qpn;
   receive.rq_psn = theirs.psn;
-  receive.max_dest_rd_atomic = 1;
+  receive.max_dest_rd_atomic = options.reads;
   receive.min_rnr_timer = 12;
   receive.ah_attr.is_global = 1;
   receive.ah_attr.port_num = 1;
   receive.ah_attr.grh.dgid = theirs.gid;
+  receive.ah_attr.grh.sgid_index = static_cast<uint8_t>(device.gid_index);
   receive.ah_attr.grh.hop_limit = 64;
   if (ibv_modify_qp(qp, &receive,
                     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
@@ -325,10 +326,10 @@ void Endpoint::connect(Peer& peer, uint32_t psn) {
   ibv_qp_attr send{};
   send.qp_state = IBV_QPS_RTS;
   send.sq_psn = mine.psn;
-  send.timeout = 14;
+  send.timeout = options.timeout;
   send.retry_cnt = 7;
-  send.rnr_retry = 2;  // 7 would be for ever
-  send.max_rd_atomic = 1;
+  send.rnr_retry = options.rnr_retry;
+  send.max_rd_atomic = options.reads;
   if (ibv_modify_qp(qp, &send,
                     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
                         IBV_QP_MAX_QP_RD_ATOMIC) != 0)

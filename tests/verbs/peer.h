@@ -67,7 +67,7 @@ class Peer {
 
 // One device, opened, with one protection domain.
 struct Device {
-  explicit Device(const std::string& name);
+  explicit Device(const std::string& name, int gid_index = 0);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -75,6 +75,7 @@ struct Device {
   ibv_context* context = nullptr;
   ibv_pd* domain = nullptr;
   ibv_device_attr limits{};
+  int gid_index = 0;
   ibv_gid gid{};
 };
 
@@ -96,6 +97,10 @@ struct EndpointOptions {
   bool signal_all = false;
   bool shared_queue = false;  // one completion queue for both directions
   int access = IBV_ACCESS_REMOTE_WRITE;
+  ibv_mtu mtu = IBV_MTU_4096;
+  uint8_t reads = 1;      // READs and atomics under way, either way
+  uint8_t timeout = 14;   // 4 us * 2^14
+  uint8_t rnr_retry = 2;  // 7 would be for ever
 };
 
 // A queue pair with its completion queues.
