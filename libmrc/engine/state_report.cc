@@ -188,7 +188,8 @@ void add_responder(Text& text, const QueuePair& qp) {
   const Responder& responder = qp.responder();
   text.add("  responder: expects psn %u, holds %u beyond it, highest %u%s%s\n", responder.expected().value(),
            responder.window().held(), responder.window().highest().value(),
-           responder.control_due() ? ", owes an answer" : "", responder.fault() != nullptr ? ", faulted" : "");
+           responder.control_due() ? ", owes an answer" : "",
+           responder.fault() != nullptr ? ", faulted" : "");
 }
 
 void add_trace(Text& text, EventTrace& trace, Nanoseconds now) {
