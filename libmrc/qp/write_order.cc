@@ -2,12 +2,27 @@
 #include "libmrc/qp/write_order.h"
 
 #include <algorithm>
-#include <bitset>
 #include <cstring>
 
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
+namespace {
+
+// A bit for every byte of a packet.
+using Taken = std::array<uint64_t, kMtuMax / 64>;
+
+// Sets the bits from `begin` to `end`, a word at a time.
+void take(Taken& taken, size_t begin, size_t end) {
+  for (size_t word = begin / 64; word * 64 < end; ++word) {
+    const size_t low = std::max(begin, word * 64) - word * 64;
+    const size_t high = std::min(end - word * 64, size_t{64});
+    const uint64_t below_high = high == 64 ? ~uint64_t{0} : (uint64_t{1} << high) - 1;
+    taken[word] |= below_high & ~((uint64_t{1} << low) - 1);
+  }
+}
+
+}  // namespace
 
 void WriteOrder::reset(uint32_t window_packets) {
   mask_ = window_packets - 1;
@@ -41,16 +56,26 @@ void WriteOrder::remember(Psn psn, uint8_t* to, size_t bytes) {
 
 void WriteOrder::copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to,
                            std::span<const uint8_t> payload) const {
-  std::bitset<kMtuMax> taken;
+  Taken taken{};
   for (Psn later = psn + 1; later <= window.highest(); ++later) {
     if (!window.holds(later)) continue;
     const Written& written = written_[later.value() & mask_];
     const uint8_t* const begin = std::max<const uint8_t*>(written.to, to);
     const uint8_t* const end = std::min<const uint8_t*>(written.to + written.bytes, to + payload.size());
-    for (const uint8_t* at = begin; at < end; ++at) taken.set(static_cast<size_t>(at - to));
+    if (begin >= end) continue;
+    // Whoever writes one buffer again and again writes all of it.
+    if (end - begin == static_cast<ptrdiff_t>(payload.size())) return;
+    take(taken, static_cast<size_t>(begin - to), static_cast<size_t>(end - to));
   }
-  for (size_t i = 0; i < payload.size(); ++i)
-    if (!taken[i]) to[i] = payload[i];
+  for (size_t at = 0; at < payload.size(); at += 64) {
+    const uint64_t bits = taken[at / 64];
+    const size_t bytes = std::min<size_t>(64, payload.size() - at);
+    if (bits == 0)
+      std::memcpy(to + at, payload.data() + at, bytes);
+    else
+      for (size_t i = 0; i < bytes; ++i)
+        if ((bits >> i & 1) == 0) to[at + i] = payload[at + i];
+  }
 }
 
 }  // namespace mrc
