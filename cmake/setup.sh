@@ -10,7 +10,7 @@ mrc_build_packages=(g++ cmake ninja-build pkg-config libibverbs-dev libdpdk-dev 
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
 mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps tcpdump
   ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils librdmacm-dev
-  busybox-static cpio kmod)
+  busybox-static cpio kmod xz-utils)
 # The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user. The VM with
 # soft-RoCE is of this one.
 case "$(uname -m)" in
