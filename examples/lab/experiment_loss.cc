@@ -19,10 +19,11 @@ double throughput(const std::string& loss, const std::string& transport, Result*
     timeline.watch(0.5);
     timeline.watch(kSeconds - 1);
   }
+  const double end = timeline.now();
   const std::string said = flow.finish();
   if (!lab.trouble().empty()) result->trouble = lab.trouble();
   if (!said.empty()) std::fprintf(stderr, "%s\n", said.c_str());
-  return said.empty() ? timeline.mean(0, timeline.now() - 0.1 - (kSeconds - 1), timeline.now()) : -1;
+  return said.empty() ? timeline.mean(0, end - (kSeconds - 1), end) : -1;
 }
 
 void sweep(const std::string& transport, const std::string& name, Result* result) {
