@@ -82,7 +82,7 @@ void Nscc::start(Nanoseconds now) {
   if (started_) return;
   started_ = true;
   adjusted_at_ = eta_at_ = now;
-  qa_end_ = now + base_rtt_ + config_.target_delay;
+  qa_end_ = now + config_.base_rtt + config_.target_delay;
 }
 
 void Nscc::feed_average(double delay) {
@@ -132,7 +132,7 @@ void Nscc::on_sack(const SackSignal& sack) {
       proportional_increase(sack.newly_bytes, delay);
     }
   } else if (late) {
-    multiplicative_decrease(sack.now);
+    multiplicative_decrease(sack.now, delay);
   }
   // A mark without delay: only the path changes.
   if (received_bytes_ > config_.adjust_bytes_threshold ||
@@ -156,11 +156,13 @@ void Nscc::proportional_increase(uint64_t newly, Nanoseconds delay) {
   inc_bytes2_ += alpha_ * static_cast<double>(newly) * static_cast<double>(config_.target_delay - delay);
 }
 
-void Nscc::multiplicative_decrease(Nanoseconds now) {
+void Nscc::multiplicative_decrease(Nanoseconds now, Nanoseconds delay) {
   stop_fast_increase();
   const auto target = static_cast<double>(config_.target_delay);
   if (average_delay_ <= target) return;
-  if (decreased_ && now - decreased_at_ < base_rtt_) return;  // at most once per base_rtt
+  // At most once per base_rtt; [P] where queues are longer than that, once per round trip: marks of packets
+  // that were sent before the last decrease tell nothing of what it did.
+  if (decreased_ && now - decreased_at_ < std::max(base_rtt_, delay)) return;
   decreased_ = true;
   decreased_at_ = now;
   cwnd_ *= std::max(1 - config_.gamma * (average_delay_ - target) / average_delay_, config_.max_md_jump);
@@ -199,7 +201,7 @@ bool Nscc::quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay) {
   // [P] The trigger goes with its window even if nothing was done: an old loss says nothing of the next one.
   qa_trigger_ = false;
   achieved_bytes_ = 0;
-  qa_end_ = now + base_rtt_ + config_.target_delay;
+  qa_end_ = now + config_.base_rtt + config_.target_delay;
   return fires;
 }
 

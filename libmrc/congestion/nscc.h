@@ -75,7 +75,7 @@ class Nscc {
   void apply_penalty(const SackSignal& sack);
   bool quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay);
   void proportional_increase(uint64_t newly, Nanoseconds delay);
-  void multiplicative_decrease(Nanoseconds now);
+  void multiplicative_decrease(Nanoseconds now, Nanoseconds delay);
   void fulfil_adjustment(Nanoseconds now);
   void shrink(double bytes);
   void stop_fast_increase() {

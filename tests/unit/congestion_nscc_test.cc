@@ -191,12 +191,23 @@ TEST(Nscc, MultiplicativeDecreaseFollowsTheAverage) {  // mark and delay at or a
 
 TEST(Nscc, MultiplicativeDecreaseAtMostOncePerBaseRtt) {
   Nscc nscc = make();
-  for (int i = 0; i < 200; ++i) nscc.on_sack(sack(0, 0, 30 * kMicrosecond, true));
+  for (int i = 0; i < 200; ++i) nscc.on_sack(sack(0, 0, 11 * kMicrosecond, true));
   const uint64_t once = nscc.cwnd();
   EXPECT_LT(once, 225'000u);
-  nscc.on_sack(sack(kRtt - 1, 0, 30 * kMicrosecond, true));
+  nscc.on_sack(sack(kRtt - 1, 0, 11 * kMicrosecond, true));
   EXPECT_EQ(nscc.cwnd(), once);
-  nscc.on_sack(sack(kRtt, 0, 30 * kMicrosecond, true));
+  nscc.on_sack(sack(kRtt, 0, 11 * kMicrosecond, true));
+  EXPECT_LT(nscc.cwnd(), once);
+}
+
+TEST(Nscc, MultiplicativeDecreaseAtMostOncePerRoundTripWhereQueuesAreLong) {  // [P]
+  Nscc nscc = make();
+  const Nanoseconds delay = 30 * kMicrosecond;
+  for (int i = 0; i < 200; ++i) nscc.on_sack(sack(0, 0, delay, true));
+  const uint64_t once = nscc.cwnd();
+  nscc.on_sack(sack(delay - 1, 0, delay, true));
+  EXPECT_GE(nscc.cwnd(), once);
+  nscc.on_sack(sack(delay, 0, delay, true));
   EXPECT_LT(nscc.cwnd(), once);
 }
 
@@ -207,7 +218,7 @@ TEST(Nscc, MultiplicativeDecreaseIsBounded) {  // max_md_jump
   Nscc nscc = make(config);
   while (nscc.average_delay() <= config.target_delay) nscc.on_sack(sack(0, 0, 30 * kMicrosecond, true));
   const uint64_t before = nscc.cwnd();
-  for (int i = 0; i < 100; ++i) nscc.on_sack(sack(kRtt, 0, 30 * kMicrosecond, true));
+  for (int i = 0; i < 100; ++i) nscc.on_sack(sack(30 * kMicrosecond, 0, 30 * kMicrosecond, true));
   EXPECT_EQ(nscc.cwnd(), before / 2);
 }
 
