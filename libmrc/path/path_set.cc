@@ -74,6 +74,10 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
     if (info.count > 0) share_ = std::min<uint32_t>(share_, info.count);
   }
   assert(paths_.size() < static_cast<uint16_t>(kNoPath));
+  // A network may have fewer paths than were asked for: then the floor is lower too.
+  const uint32_t slots = config.planes * share_;
+  if (config.min_active == 0) config_.min_active = slots / 4;
+  config_.min_active = std::clamp(config_.min_active, 1u, std::max(1u, slots));
   fill_slots();
   shuffle();
 }
@@ -125,14 +129,17 @@ PathId PathSet::select(PlaneMask usable) {
   PathId second_choice = kNoPath;
   // Two rounds: the end of one and the start of the next, newly shuffled, need not meet every path.
   for (size_t step = 0; step < 2 * order_.size(); ++step) {
-    const PathId id = slots_[order_[cursor_]];
+    PathId id = slots_[order_[cursor_]];
     if (++cursor_ == order_.size()) {
       cursor_ = 0;
       shuffle();
     }
-    if (id == kNoPath) continue;
+    if (id == kNoPath || (usable >> at(id).plane & 1) == 0) continue;
+    if (!at(id).in_use()) {
+      id = stand_in(at(id).plane);
+      if (at(id).reluctant) continue;
+    }
     Path& candidate = path(id);
-    if ((usable >> candidate.plane & 1) == 0) continue;
     if (common && candidate.state == PathState::kSkip) forgive(candidate);
     if (candidate.state == PathState::kGood) {
       if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) {
@@ -151,7 +158,20 @@ PathId PathSet::select(PlaneMask usable) {
   return second_choice;  // all that could carry it are marked or doubtful: take one anyway
 }
 
-PathId PathSet::control_path(Plane plane) {
+// MRC 4.1: planes have equal shares, also one that has lost some of its paths: the others of it take the
+// turn, in turn. Its link to the host is as fast as ever, and those of the other planes may be full.
+PathId PathSet::stand_in(Plane plane) {
+  PlaneInfo& info = planes_[plane];
+  const size_t first = size_t{plane} * share_;
+  PathId id = kNoPath;
+  do {
+    id = slots_[first + info.next_stand_in % share_];
+    ++info.next_stand_in;
+  } while (id == kNoPath || !at(id).in_use());  // an active plane has one
+  return id;
+}
+
+PathId PathSet::control_path(Plane plane, Entropy heard) {
   if (planes_[plane].count == 0) {
     if (paths_.empty()) return kNoPath;
     plane = paths_[random() % paths_.size()].plane;
@@ -161,6 +181,9 @@ PathId PathSet::control_path(Plane plane) {
     ++info.working_uses;
     return info.working;
   }
+  // [P] What breaks a link mostly breaks both its directions: back by the path on which the peer was heard.
+  const PathId same = heard == Entropy{} ? kNoPath : find(heard, plane);
+  if (same != kNoPath && at(same).state != PathState::kDenied) return same;
   // Nothing is known for sure: spread, so that one dead path does not swallow every answer.
   const size_t start = random() % info.count;
   PathId fallback = PathId(info.first + start);

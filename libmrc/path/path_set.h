@@ -43,7 +43,7 @@ struct PathSetConfig {
   uint32_t planes = 1;
   uint32_t paths_per_plane = 32;   // in use
   uint32_t backups_per_plane = 0;  // MRC 4.5: more paths, that take the place of bad ones of their plane
-  uint32_t min_active = 1;         // MRC 4.2, ev_min_active
+  uint32_t min_active = 0;         // MRC 4.2, ev_min_active; 0 = a quarter of those in use at first
   Nanoseconds probe_interval = kMillisecond;
   Nanoseconds probe_interval_max = kSecond;
   uint8_t event_mask = 0;            // kPathEvent*
@@ -117,8 +117,8 @@ class PathSet {
   // kNoPath: no plane of `usable` has a path in use.
   PathId select(PlaneMask usable);
   // MRC 4.5, reverse set: a path of this plane for control packets, which follow the plane they answer on.
-  // One that was seen to work not long ago, else any good one, else any.
-  PathId control_path(Plane plane);
+  // One that was seen to work not long ago, else the one on which the peer was heard, else any good one.
+  PathId control_path(Plane plane, Entropy heard = {});
   PathId find(Entropy entropy, Plane plane) const;
 
   // A packet sent as number `order` arrived by this path.
@@ -191,6 +191,7 @@ class PathSet {
     uint64_t delivered_order = 0;
     PathId working = kNoPath;  // the reverse EV
     uint8_t working_uses = 0;  // since it was seen to work
+    uint16_t next_stand_in = 0;
   };
 
   static constexpr uint32_t kOne = 1u << 24;  // of loss_rate_
@@ -203,6 +204,7 @@ class PathSet {
   static constexpr uint32_t kMarksCommon = kMarksOne / 5 * 4;
   static constexpr uint8_t kWorkingUses = 64;
 
+  PathId stand_in(Plane plane);
   Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
   PathId id_of(const Path& path) const { return PathId(&path - paths_.data()); }
   std::span<Path> paths_of(Plane plane) {

@@ -82,4 +82,9 @@ inline Plane usable_plane(const Connection& connection, Plane wanted) {
   return static_cast<Plane>(__builtin_ctz(connection.resolved));
 }
 
+// For an answer to what came by this plane and EV.
+inline PathId path_back(Context& cx, Plane plane, Entropy heard) {
+  return cx.paths.control_path(usable_plane(cx.connection, plane), heard);
+}
+
 }  // namespace mrc

@@ -242,10 +242,7 @@ void QueuePair::make_paths(Services& services) {
   config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
   config.paths_per_plane = transport.paths_per_plane;
   config.backups_per_plane = transport.backups_per_plane;
-  config.min_active = transport.paths_min_active != 0
-                          ? transport.paths_min_active
-                          : std::max(1u, config.planes * config.paths_per_plane / 4);
-  config.min_active = std::min(config.min_active, config.planes * config.paths_per_plane);
+  config.min_active = transport.paths_min_active;
   config.probe_interval = transport.probe_interval;
   config.probe_interval_max = transport.probe_interval_max;
   config.counters = &services.counters.paths;

@@ -102,7 +102,7 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
   // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
   // learns which path it was.
   if (trigger.mark != PathMark::kNone)
-    send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, plane)), trigger, std::nullopt);
+    send_sack(cx, path_back(cx, plane, packet.entropy), trigger, std::nullopt);
 }
 
 // MRC 12.S7, 7: only the headers came through. If the data are here already, say so; else ask for them at

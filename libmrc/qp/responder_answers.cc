@@ -19,7 +19,7 @@ void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
 void Responder::answer_probes(Context& cx) {
   for (uint32_t i = 0; i < probe_count_; ++i) {
     const Trigger& trigger = probes_[i].trigger;
-    send_sack(cx, cx.paths.control_path(usable_plane(cx.connection, trigger.plane)), trigger, probes_[i].id);
+    send_sack(cx, path_back(cx, trigger.plane, trigger.entropy), trigger, probes_[i].id);
   }
   // A requester that only misses the ACK asks like this, too.
   if (probe_count_ > 0 && anything_received_) {
@@ -31,8 +31,7 @@ void Responder::answer_probes(Context& cx) {
 
 void Responder::send_control_packets(Context& cx, PathId behind) {
   answer_probes(cx);
-  const PathId path =
-      behind != kNoPath ? behind : cx.paths.control_path(usable_plane(cx.connection, trigger_.plane));
+  const PathId path = behind != kNoPath ? behind : path_back(cx, trigger_.plane, trigger_.entropy);
   // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when
   // nothing is missing and the SACK was due for no other reason: one frame less per message.
   const bool ack_says_all = ack_due_ && !sack_urgent_ && window_.held() == 0 &&
@@ -97,7 +96,7 @@ void Responder::send_acknowledge(Context& cx, PathId path) {
 }
 
 void Responder::repeat_nak(Context& cx, Plane plane) {
-  if (nak_) send_acknowledge(cx, cx.paths.control_path(usable_plane(cx.connection, plane)));
+  if (nak_) send_acknowledge(cx, path_back(cx, plane, {}));
 }
 
 // No receive request for this message: the requester shall come again after the delay of our RNR timer. It is
@@ -112,7 +111,7 @@ void Responder::send_not_ready(Context& cx, const Packet& packet, Plane plane) {
   Aeth aeth;
   aeth.syndrome = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
   aeth.msn = msn_ & 0xFFFFFF;
-  const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
+  const PathId path = path_back(cx, plane, packet.entropy);
   if (send_control(cx, path, cx.connection.control, bth, aeth)) ++cx.services.counters.not_ready_sent;
 }
 
@@ -132,7 +131,7 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
   if (config_->congestion == CongestionAlgorithm::kReceiverAware)
     neth.vendor_info =
         cx.services.receiver_share.advise(cx.peer_index, ReceiverShare::Language::kDegree, cx.now).penalty;
-  const PathId path = cx.paths.control_path(usable_plane(cx.connection, plane));
+  const PathId path = path_back(cx, plane, packet.entropy);
   if (!send_control(cx, path, cx.connection.control, bth, neth)) return;
   ++cx.services.counters.nacks_sent;
   ++cx.services.counters.nacks_sent_by[nack_index(reason)];

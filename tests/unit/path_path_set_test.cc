@@ -35,6 +35,36 @@ TEST(PathSet, EqualSharesOfPlanesAndPaths) {  // MRC 4.1
   for (const auto& [plane, count] : planes) EXPECT_EQ(count, 80);
 }
 
+TEST(PathSet, APlaneThatLostPathsKeepsItsShare) {  // MRC 4.1
+  PathSet set = make(4, 8);
+  for (const uint16_t dead : {0, 1, 2, 3, 4, 5}) ASSERT_TRUE(set.demote(PathId(dead), 1));
+  std::map<uint16_t, int> uses;
+  std::map<Plane, int> planes;
+  for (int i = 0; i < 32 * 20; ++i) {
+    const PathId id = set.select(kAll);
+    ++uses[static_cast<uint16_t>(id)];
+    ++planes[set.at(id).plane];
+  }
+  for (const auto& [plane, count] : planes) EXPECT_EQ(count, 160) << int{plane};
+  EXPECT_EQ(uses.size(), 26u);
+  EXPECT_NEAR(uses[6], uses[7], 4) << "the two that are left take turns";
+}
+
+TEST(PathSet, TheUsualFloorIsAQuarterOfWhatThereIs) {
+  // Far fewer paths than the configuration asks for: a network with one spine per plane more than one.
+  PathSetConfig config;
+  config.planes = 2;
+  config.paths_per_plane = 32;
+  std::vector<EvEntry> entries;
+  for (uint32_t i = 0; i < 8; ++i)
+    entries.push_back(
+        {.entropy = make_entropy(static_cast<Plane>(i / 4), i % 4), .plane = static_cast<Plane>(i / 4)});
+  PathSet set;
+  set.reset(config, entries, 1);
+  for (uint16_t dead = 0; dead < 6; ++dead) EXPECT_TRUE(set.demote(PathId(dead), 1)) << dead;
+  EXPECT_EQ(set.active(), 2u);
+}
+
 TEST(PathSet, EveryRunOfPlanesMeetsEachPlaneOnce) {
   PathSet set = make(8, 4);
   for (int round = 0; round < 20; ++round) {
@@ -476,6 +506,17 @@ TEST(PathSet, ControlPacketsTakeAPathThatWorks) {
   EXPECT_EQ(set.control_path(1), PathId{13}) << "refreshed by a probe";
   set.demote(PathId{13}, 6);
   EXPECT_NE(set.control_path(1), PathId{13});
+}
+
+TEST(PathSet, ControlPacketsGoBackByThePathOnWhichThePeerWasHeard) {
+  PathSet set = make(4, 4);
+  const Path& heard = set.at(PathId{14});
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(set.control_path(heard.plane, heard.entropy), PathId{14});
+  set.delivered(PathId{13}, 1);
+  EXPECT_EQ(set.control_path(heard.plane, heard.entropy), PathId{13})
+      << "one that is known to work is better";
+  const Path& elsewhere = set.at(PathId{0});
+  EXPECT_EQ(set.at(set.control_path(heard.plane, elsewhere.entropy)).plane, heard.plane);
 }
 
 TEST(PathSet, ControlPacketsStayOnTheirPlane) {
