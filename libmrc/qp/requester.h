@@ -11,6 +11,7 @@
 
 #include "libmrc/congestion/controller.h"
 #include "libmrc/qp/context.h"
+#include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
 #include "libmrc/reliability/rtt_estimator.h"
 #include "libmrc/reliability/sent_packets.h"
@@ -132,8 +133,8 @@ class Requester {
   void suspect(Psn psn);
   void judge_suspects(Context& cx);
   void give_up_late_suspects(Context& cx);
-  bool overtaken(const SentPacket& packet) const;
-  Nanoseconds late_at(const SentPacket& packet) const;
+  bool overtaken(const Context& cx, const SentPacket& packet) const;
+  Nanoseconds late_at(const Context& cx, const SentPacket& packet) const;
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
@@ -155,12 +156,14 @@ class Requester {
   bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0; }
   Nanoseconds silence_allowed() const;
   Nanoseconds reorder_window() const;
+  bool taken_for_lost(Psn psn) const;
 
   const TransportConfig* config_ = nullptr;
   SentPackets sent_;
   CongestionController* control_ = nullptr;
   RetryPolicy retry_;
   RttEstimator rtt_;
+  PlaneRtt plane_rtt_;
 
   // Turning messages into packets.
   std::vector<Message> messages_;  // ring, by message number; those not cumulatively acknowledged

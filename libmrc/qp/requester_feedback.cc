@@ -40,14 +40,19 @@ bool Requester::credit(Context& cx, Psn psn) {
   if (!sent_.deliver(psn)) return false;
   ++newly_packets_;
   if (in_flight) newly_bytes_ += nominal_size(packet.bytes);
-  // MRC 3.3 (b): known too soon to have come with the retransmission, so an earlier copy was only late. (A
-  // SACK that says "duplicate" proves less: the network duplicates, and SACKs overtake each other.)
+  // MRC 3.3 (b): known too soon to have come with the retransmission, so an earlier copy was only late.
   if (packet.transmissions > 1 && in_flight && cx.now - packet.sent_at < rtt_.least()) needless(cx.now);
   if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
+    plane_rtt_.sample(cx.paths.at(packet.path).plane, cx.now - packet.sent_at);
   }
   return true;
+}
+
+bool Requester::taken_for_lost(Psn psn) const {
+  if (!sent_.contains(psn) && !sent_.remembers(psn)) return false;
+  return sent_.at(psn).transmissions > 1 || sent_.at(psn).state == PacketState::kLost;
 }
 
 // Waits longer the next time before it takes a packet for lost.
@@ -146,10 +151,13 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     }
   } else {
     const Psn psn = sack.cumulative_psn + static_cast<int16_t>(sack.trigger);
+    const bool again = packet.bth.retransmission;
+    // MRC 3.3 (b): the first copy has come after all. (A SACK that says "duplicate" proves less: the network
+    // duplicates, and SACKs overtake each other.)
+    if (!again && taken_for_lost(psn)) needless(cx.now);
     if (!sent_.contains(psn)) return;
     const SentPacket& sent = sent_.at(psn);
     if (!echoes(cx, sent.path, sack.entropy)) return;
-    const bool again = packet.bth.retransmission;
     if (sent.transmissions == (again ? 2 : 1)) {
       path = sent.path;
       cx.paths.delivered(path, sent.order);
@@ -197,13 +205,14 @@ void Requester::suspect(Psn psn) {
 }
 
 // MRC 3.3 (c): the peer holds more than a window above its first gap. However long packets may overtake each
-// other, that one is not just late.
+// other, that one is not just late, unless its whole plane is.
 void Requester::judge_by_count(Context& cx, uint32_t out_of_order) {
   const uint64_t window = std::max(control_->cwnd() * 3 / 2, control_->inflight());
   const uint64_t limit = std::min(window, control_->cwnd_max()) / nominal_size(cx.connection.mtu);
-  if (out_of_order < std::max(kOutOfOrderMin, limit) || sent_.outstanding() == 0) return;
+  if (out_of_order < reorder_scale_ * std::max(kOutOfOrderMin, limit) || sent_.outstanding() == 0) return;
   const SentPacket& oldest = sent_.at(sent_.oldest());
-  if (oldest.transmissions == 1)
+  if (oldest.transmissions == 1 &&
+      cx.now > oldest.sent_at + plane_rtt_.recent(cx.paths.at(oldest.path).plane))
     lose(cx, sent_.oldest(), &cx.services.counters.retransmits_out_of_order, TraceEvent::kLostOutOfOrder);
 }
 
@@ -222,12 +231,12 @@ void Requester::judge_suspects(Context& cx) {
     }
     suspects_[kept++] = psn;
     if (packet.state != PacketState::kInFlight) continue;
-    if (overtaken(packet)) {
+    if (overtaken(cx, packet)) {
       lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
       continue;
     }
     ++under_way;
-    if (packet.transmissions == 1) first_late = std::min(first_late, late_at(packet));
+    if (packet.transmissions == 1) first_late = std::min(first_late, late_at(cx, packet));
   }
   suspects_.resize(kept);
   // If nothing else is under way, no later SACK will show that they are lost: then time does.
@@ -238,20 +247,24 @@ void Requester::give_up_late_suspects(Context& cx) {
   for (const Psn psn : suspects_) {
     if (!sent_.contains(psn)) continue;
     const SentPacket& packet = sent_.at(psn);
-    if (packet.transmissions == 1 && cx.now >= late_at(packet))
+    if (packet.transmissions == 1 && cx.now >= late_at(cx, packet))
       lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
   }
   judge_suspects(cx);
 }
 
 // MRC 3.3 (b): from here on a packet that others have overtaken is not just on a slow path.
-Nanoseconds Requester::late_at(const SentPacket& packet) const {
-  return packet.sent_at + rtt_.smoothed() + 4 * rtt_.variation() + reorder_window();
+Nanoseconds Requester::late_at(const Context& cx, const SentPacket& packet) const {
+  const Nanoseconds usual = rtt_.smoothed() + 4 * rtt_.variation();
+  return packet.sent_at + std::max(usual, plane_rtt_.recent(cx.paths.at(packet.path).plane)) +
+         reorder_window();
 }
 
-// MRC 3.3 (b): something that was sent much later has arrived.
-bool Requester::overtaken(const SentPacket& packet) const {
-  return newest_delivery_ > packet.sent_at + reorder_window();
+// MRC 3.3 (b): something that was sent much later has arrived, and others of its plane did not take so long.
+bool Requester::overtaken(const Context& cx, const SentPacket& packet) const {
+  const Nanoseconds patience = reorder_window();
+  return newest_delivery_ > packet.sent_at + patience &&
+         cx.now > packet.sent_at + plane_rtt_.recent(cx.paths.at(packet.path).plane) + patience;
 }
 
 void Requester::judge(Context& cx, Psn psn) {
@@ -260,7 +273,7 @@ void Requester::judge(Context& cx, Psn psn) {
   // MRC 3.3 (a): a path is a FIFO; what was sent later on it has arrived.
   if (packet.order < cx.paths.at(packet.path).delivered_order) {
     lose(cx, psn, &cx.services.counters.retransmits_same_path, TraceEvent::kLostSamePath);
-  } else if (overtaken(packet)) {
+  } else if (overtaken(cx, packet)) {
     lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
   }
 }

@@ -42,6 +42,8 @@ class SentPackets {
   uint32_t outstanding() const { return static_cast<uint32_t>(next_ - oldest_); }
   bool full() const { return outstanding() == entries_.size(); }
   bool contains(Psn psn) const { return psn >= oldest_ && psn < next_; }
+  // Acknowledged, but at() still tells about it.
+  bool remembers(Psn psn) const { return psn < oldest_ && psn + entries_.size() >= next_; }
 
   uint32_t in_flight() const { return in_flight_; }
   uint64_t in_flight_bytes() const { return in_flight_bytes_; }

@@ -159,6 +159,50 @@ TEST(RequesterRules, AGapInTheLastWindowIsFilledWithoutAsking) {
   EXPECT_LT(pair.now() - begin, 100 * kMicrosecond);
 }
 
+// MRC 3.3 (b): the others overtake what waits in a plane's long queue. That is known of the plane soon.
+TEST(RequesterRules, AGrowingQueueInOnePlaneIsNoLoss) {
+  PairOptions options = strict_options(4);
+  options.tune = [](EngineConfig* config) {
+    config->transport.reorder_window_min = 20 * kMicrosecond;
+    config->transport.window_bytes = 64 * 1112;
+    config->transport.sack_threshold_bytes = 2048;
+  };
+  RulePair pair(options);
+  Nanoseconds delay = 5 * kMicrosecond;
+  pair.a.ports[0]->delay = [&] { return delay += 500; };
+  for (uint64_t i = 1; i <= 10; ++i) {
+    pair.write(i, 256 * 1024);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == i; }, kSecond));
+  }
+  EXPECT_GT(delay, 300 * kMicrosecond);
+  EXPECT_EQ(pair.a.engine->counters().retransmits(), 0u);
+}
+
+// MRC 3.3 (b) [P]: a first copy that comes after all doubles the patience.
+TEST(RequesterRules, WhoWasWrongAboutALossWaitsLonger) {
+  PairOptions options = strict_options(4);
+  options.tune = [](EngineConfig* config) {
+    config->transport.reorder_window_min = 5 * kMicrosecond;
+    config->transport.window_bytes = 64 * 1112;
+  };
+  RulePair pair(options);
+  Nanoseconds delay = 5 * kMicrosecond;
+  pair.a.ports[0]->delay = [&] { return delay; };
+  pair.write(1, 256 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 1; }, kSecond));
+  uint64_t wrong[2];
+  for (uint64_t& count : wrong) {
+    const uint64_t before = pair.a.engine->counters().retransmits();
+    delay += 40 * kMicrosecond;
+    const uint64_t done = pair.a.sends.pushed() + 1;
+    pair.write(done, 256 * 1024);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == done; }, kSecond));
+    count = pair.a.engine->counters().retransmits() - before;
+  }
+  EXPECT_GT(wrong[0], 0u) << "else this shows nothing";
+  EXPECT_EQ(wrong[1], 0u);
+}
+
 // One packet is under way, and the peer says this about it.
 struct Nacked {
   explicit Nacked(const PairOptions& options = strict_options()) : pair(options), tap(pair.a) {
