@@ -77,14 +77,22 @@ void CheckedFlow::plan(uint32_t count, Random& random) {
     } else {
       source += message.bytes;
       target += message.bytes;
-      payload_bytes_ += message.bytes;
-      packets_ += message.bytes == 0 ? 1 : (message.bytes + config_.mtu - 1) / config_.mtu;
     }
+    account_for(message);
     messages_.push_back(message);
   }
   source_.resize(source + 1);
   target_.resize(target + 1);
   result_.resize(result + 1);
+}
+
+// What it takes when every packet is sent once. The result of an atomic stands in a header.
+void CheckedFlow::account_for(const Message& message) {
+  (message.info->atomic ? atomics_ : reads_) += message.info->fetches ? 1 : 0;
+  if (message.info->fetches) ++packets_;
+  if (!message.info->atomic) payload_bytes_ += message.bytes;
+  packets_ +=
+      message.info->atomic || message.bytes == 0 ? 1 : (message.bytes + config_.mtu - 1) / config_.mtu;
 }
 
 void CheckedFlow::fill(Random& random) {
@@ -218,11 +226,23 @@ void CheckedFlow::fill_segments(SendRequest* request, const Message& message) {
 
 bool CheckedFlow::fail(const std::string& what, uint64_t number) {
   if (failure_.empty())
-    failure_ = what + " (message " + std::to_string(number) + ", " +
-               (number < messages_.size() ? messages_[number].info->name : "none") + ", h" +
-               std::to_string(from_->number()) + " > h" + std::to_string(to_->number()) + " qpn " +
-               std::to_string(receiver_->qpn().value()) + ")";
+    failure_ = what + " (" +
+               (number < messages_.size()
+                    ? "message " + std::to_string(number) + ", " + messages_[number].info->name + ", "
+                    : "") +
+               where() + ")";
   return false;
+}
+
+std::string CheckedFlow::where() const {
+  return "h" + std::to_string(from_->number()) + " > h" + std::to_string(to_->number()) + " qpn " +
+         std::to_string(receiver_->qpn().value());
+}
+
+OperationSet CheckedFlow::operations_completed() const {
+  OperationSet set = 0;
+  for (uint32_t i = 0; i < completed_; ++i) set |= 1u << (messages_[i].info - kOperations.data());
+  return set;
 }
 
 bool CheckedFlow::landed(const Message& message) const {
@@ -313,9 +333,19 @@ uint64_t CheckedFlow::position() const {
   return position;
 }
 
+// The message to which this byte of the target belongs.
+size_t CheckedFlow::message_at(uint64_t byte) const {
+  const auto holds = [byte](const Message& message) {
+    return byte >= message.target_at && byte < message.target_at + message.bytes;
+  };
+  return static_cast<size_t>(std::find_if(messages_.begin(), messages_.end(), holds) - messages_.begin());
+}
+
 bool CheckedFlow::check_memory() {
-  if (!source_.guards_intact() || !target_.guards_intact() || !result_.guards_intact())
-    return fail("memory outside a region was written", 0);
+  for (const auto& [buffer, name] :
+       {std::pair{&source_, "source"}, {&target_, "target"}, {&result_, "result"}})
+    if (!buffer->guards_intact())
+      return fail(std::string("memory outside the ") + name + " region was written", messages_.size());
   // What the connection did not finish may be there in part, but with the right bytes only.
   std::vector<uint8_t> partial = consumed_;
   for (const Message& message : messages_) {
@@ -327,11 +357,11 @@ bool CheckedFlow::check_memory() {
     const uint8_t now = target_.data()[i];
     if (now == partial[i]) continue;
     if (partial[i] == consumed_[i] || now != before_[i])
-      return fail("byte " + std::to_string(i) + " of the target is wrong", completed_);
+      return fail("byte " + std::to_string(i) + " of the target is wrong", message_at(i));
   }
   for (size_t i = 0; i < fetched_.size(); ++i)
     if (completed_ == messages_.size() && result_.data()[i] != fetched_[i])
-      return fail("byte " + std::to_string(i) + " of what was fetched is wrong", completed_);
+      return fail("byte " + std::to_string(i) + " of what was fetched is wrong", messages_.size());
   return true;
 }
 

@@ -48,8 +48,12 @@ class CheckedFlow {
   // Differs from one look to the next if the flow has moved by as much as a packet.
   uint64_t position() const;
   uint32_t message_count() const { return static_cast<uint32_t>(messages_.size()); }
-  uint64_t payload_bytes() const { return payload_bytes_; }  // towards the receiver
-  uint64_t packets() const { return packets_; }              // that carry them
+  uint64_t payload_bytes() const { return payload_bytes_; }  // in both directions
+  uint64_t packets() const { return packets_; }  // that carry them, and the requests of the fetches
+  uint64_t reads() const { return reads_; }
+  uint64_t atomics() const { return atomics_; }
+  OperationSet operations_completed() const;
+  std::string where() const;  // hosts and queue pair, for people
   uint32_t receives() const { return receives_; }
 
  private:
@@ -73,6 +77,8 @@ class CheckedFlow {
   uint32_t draw_size(Random& random) const;
   void fill_segments(SendRequest* request, const Message& message);
   bool landed(const Message& message) const;
+  void account_for(const Message& message);
+  size_t message_at(uint64_t byte) const;
   void consume(Message& message);
   bool fail(const std::string& what, uint64_t number);
 
@@ -82,6 +88,8 @@ class CheckedFlow {
   std::vector<uint32_t> receiving_;  // messages that use a receive request, in order
   uint64_t payload_bytes_ = 0;
   uint64_t packets_ = 0;
+  uint64_t reads_ = 0;
+  uint64_t atomics_ = 0;
   uint32_t receives_ = 0;
 
   GuardedBuffer source_;

@@ -35,7 +35,7 @@ inline constexpr std::array<OperationInfo, 7> kOperations = {{
     {Operation::kRead, "read", true, false, false, true, false, CompletionKind::kRdmaRead, {}},
     {Operation::kCompareSwap,
      "compare_swap",
-     false,
+     true,
      false,
      false,
      true,
