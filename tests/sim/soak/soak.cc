@@ -299,12 +299,15 @@ void Soak::collect() {
   result_.frames = trace.count(Fate::kSent);
   result_.frames_gone = trace.gone();
   result_.events = fabric_.events_run();
+  OperationSet operations = 0;
   for (const auto& flow : flows_) {
     result_.messages += flow->completed();
+    operations |= flow->operations_completed();
     if (flow->ended_in_error()) ++result_.errors;
   }
   for (uint32_t i = 0; i < fabric_.host_count(); ++i)
     result_.retransmits += fabric_.host(i).engine().counters().retransmits();
+  result_.coverage.note(plan_, faults_, result_.virtual_time, operations);
 }
 
 // What the engines counted against what the workload and the fabric know.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/sim/core/time.h"
+#include "tests/sim/soak/coverage.h"
 #include "tests/sim/workload/operations.h"
 
 namespace mrc::sim {
@@ -30,9 +31,10 @@ struct SoakOptions {
 
 struct SoakResult {
   bool ok = true;
-  std::string failure;  // what was violated first
-  std::string setting;  // what the seed drew, for people
-  uint64_t trace = 0;   // equal for equal runs
+  bool differs = false;  // from another run of the same seed
+  std::string failure;   // what was violated first
+  std::string setting;   // what the seed drew, for people
+  uint64_t trace = 0;    // equal for equal runs
   uint64_t messages = 0;
   uint64_t frames = 0;
   uint64_t frames_gone = 0;
@@ -40,6 +42,7 @@ struct SoakResult {
   uint64_t errors = 0;  // connections that ended with an error, which they were allowed to
   uint64_t events = 0;
   Picoseconds virtual_time = 0;
+  Coverage coverage;
 };
 
 SoakResult run_soak_seed(uint64_t seed, const SoakOptions& options = {});

@@ -11,7 +11,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/sim/soak/soak.h"
@@ -19,9 +21,10 @@
 namespace mrc::sim {
 
 const char* const kSoakUsage =
-    "mrc_sim soak --seeds A..B [--jobs N] [--verbose] [--trace] [--once] [--operations NAME,...] "
+    "mrc_sim soak --seeds A..B [--jobs N] [--verbose] [--trace [--twice]] [--once] [--operations NAME,...] "
     "[--controllers N]\n"
-    "    --trace   prints every packet: time, channel, fate, opcode, PSN, EV (one seed)\n"
+    "    --trace   prints every packet: time, channel, fate, opcode, PSN, EV (one seed; --twice: of two "
+    "runs)\n"
     "    --once    runs every seed once; otherwise twice, and compares the hashes of the two traces\n"
     "    --controllers N  draws from the first N of: none nscc receiver_aware\n"
     "    --operations  all, or some of: write write_imm send send_imm read compare_swap fetch_add\n";
@@ -35,6 +38,7 @@ struct Options {
   bool verbose = false;
   bool once = false;
   bool trace = false;
+  std::string drawn_from;  // the words that change what a seed draws, for the command that replays it
   SoakOptions soak;
 };
 
@@ -48,11 +52,15 @@ struct Share {
   uint64_t retransmits = 0;
   uint64_t errors = 0;
   uint64_t events = 0;
+  Coverage coverage;
 };
+static_assert(std::is_trivially_copyable_v<Share>);
 constexpr uint64_t kFailuresMax = 20;  // per process; then it stops
 constexpr unsigned kHangSeconds = 120;
+constexpr uint64_t kSeedsCoverAll = 500;  // so many seeds meet everything there is
 
 bool parse(int count, char** words, Options* options) {
+  bool twice = false;
   for (int i = 0; i < count; ++i) {
     const std::string word = words[i];
     const bool has_value = i + 1 < count;
@@ -61,8 +69,10 @@ bool parse(int count, char** words, Options* options) {
       options->verbose = true;
     } else if (word == "--once") {
       options->once = true;
+    } else if (word == "--twice") {
+      twice = true;
     } else if (word == "--trace") {
-      options->trace = options->once = options->verbose = true;
+      options->trace = options->verbose = true;
     } else if (word == "--seeds" && has_value) {
       options->first = options->last = std::strtoull(words[++i], &end, 10);
       if (std::strncmp(end, "..", 2) == 0) options->last = std::strtoull(end + 2, &end, 10);
@@ -73,53 +83,88 @@ bool parse(int count, char** words, Options* options) {
     } else if (word == "--controllers" && has_value) {
       options->soak.controllers = static_cast<uint32_t>(std::strtoul(words[++i], &end, 10));
       if (*end != 0 || options->soak.controllers < 1 || options->soak.controllers > 3) return false;
+      options->drawn_from += " --controllers " + std::string(words[i]);
     } else if (word == "--operations" && has_value) {
       if (!parse_operations(words[++i], &options->soak.operations)) return false;
+      options->drawn_from += " --operations " + std::string(words[i]);
     } else {
       return false;
     }
   }
-  if (options->trace) options->soak.trace = stdout;
+  if (options->trace) {
+    options->soak.trace = stdout;
+    options->once = !twice;
+    std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // all of it is there should the engine crash
+  }
   return options->last >= options->first && (!options->trace || options->first == options->last);
 }
 
-void print(uint64_t seed, const SoakResult& result) {
+std::string replay_command(const Options& options, uint64_t seed) {
+  return "mrc_sim soak --seeds " + std::to_string(seed) + options.drawn_from + " --trace";
+}
+
+void print(const Options& options, uint64_t seed, const SoakResult& result) {
   std::printf("seed %" PRIu64 ": %s%s\n  %s\n", seed, result.ok ? "ok" : "FAILED: ", result.failure.c_str(),
               result.setting.c_str());
   std::printf("  %" PRIu64 " messages, %" PRIu64 " frames (%" PRIu64 " lost or dropped), %" PRIu64
               " retransmits, %.3f ms virtual, trace %016" PRIx64 "\n",
               result.messages, result.frames, result.frames_gone, result.retransmits,
               to_microseconds(result.virtual_time) / 1000, result.trace);
-  if (!result.ok) std::printf("  replay: mrc_sim soak --seeds %" PRIu64 " --trace\n", seed);
+  if (!result.ok)
+    std::printf("  replay: %s%s\n", replay_command(options, seed).c_str(), result.differs ? " --twice" : "");
   std::fflush(stdout);
 }
 
-uint64_t running_seed = 0;
+// What to say should the seed that is running not come to its end; written before it starts.
+char epitaph[2][400];
+size_t epitaph_bytes[2];
+
+void prepare_epitaphs(const Options& options, uint64_t seed) {
+  const std::string what[2] = {"hangs, no result within " + std::to_string(kHangSeconds) + " s",
+                               "crashed: an assertion, or memory that is not its own"};
+  for (int i = 0; i < 2; ++i) {
+    const std::string text = "seed " + std::to_string(seed) + ": FAILED: " + what[i] +
+                             "\n  replay: " + replay_command(options, seed) + "\n";
+    epitaph_bytes[i] = text.copy(epitaph[i], sizeof epitaph[i]);
+  }
+}
 
 // The engine does not come back from a call.
 void on_hang(int) {
-  char text[160];
-  const int length = std::snprintf(text, sizeof text,
-                                   "seed %" PRIu64
-                                   ": FAILED: hangs, no result within %u s\n  replay: mrc_sim soak "
-                                   "--seeds %" PRIu64 " --trace\n",
-                                   running_seed, kHangSeconds, running_seed);
-  _exit(write(STDOUT_FILENO, text, static_cast<size_t>(length)) > 0 ? 3 : 4);
+  _exit(write(STDOUT_FILENO, epitaph[0], epitaph_bytes[0]) > 0 ? 3 : 4);
+}
+
+constexpr int kCrashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+struct sigaction before_crash[std::size(kCrashes)];
+
+// Says which seed it was; then what would have happened without this (a core, a sanitizer's report).
+void on_crash(int signal) {
+  if (write(STDOUT_FILENO, epitaph[1], epitaph_bytes[1]) < 0) _exit(4);
+  for (size_t i = 0; i < std::size(kCrashes); ++i)
+    if (kCrashes[i] == signal) sigaction(signal, &before_crash[i], nullptr);
+}
+
+void watch_for_crashes() {
+  struct sigaction action = {};
+  action.sa_handler = on_crash;
+  for (size_t i = 0; i < std::size(kCrashes); ++i) sigaction(kCrashes[i], &action, &before_crash[i]);
 }
 
 // Every jobs-th seed, starting at `start`.
 Share run_share(const Options& options, uint64_t start) {
   Share share;
   std::signal(SIGALRM, on_hang);
+  watch_for_crashes();
   for (uint64_t seed = start; seed <= options.last && share.failed < kFailuresMax; seed += options.jobs) {
-    running_seed = seed;
+    prepare_epitaphs(options, seed);
     alarm(options.trace ? 0 : kHangSeconds);
     SoakResult result = run_soak_seed(seed, options.soak);
     if (result.ok && !options.once && run_soak_seed(seed, options.soak).trace != result.trace) {
       result.ok = false;
+      result.differs = true;
       result.failure = "the second run differs from the first";
     }
-    if (options.verbose || !result.ok) print(seed, result);
+    if (options.verbose || !result.ok) print(options, seed, result);
     ++share.seeds;
     if (!result.ok) ++share.failed;
     share.messages += result.messages;
@@ -128,6 +173,7 @@ Share run_share(const Options& options, uint64_t start) {
     share.retransmits += result.retransmits;
     share.errors += result.errors;
     share.events += result.events;
+    share.coverage.add(result.coverage);
   }
   alarm(0);
   return share;
@@ -142,6 +188,7 @@ void add(Share* sum, const Share& share) {
   sum->retransmits += share.retransmits;
   sum->errors += share.errors;
   sum->events += share.events;
+  sum->coverage.add(share.coverage);
 }
 
 // One process per job. False: one of them did not come to its end.
@@ -194,9 +241,13 @@ int soak_main(int count, char** words) {
               " connections that were cut off ended with an error; %" PRIu64 " events, %.1f s\n",
               sum.seeds, sum.failed, sum.messages, sum.frames, sum.frames_gone, sum.retransmits, sum.errors,
               sum.events, taken.count());
-  if (!all)
-    std::printf("soak: a process ended early (an assertion or a crash); run with --jobs 1 to see it\n");
-  return sum.failed == 0 && all ? 0 : 1;
+  if (sum.seeds > 1) std::printf("%s\n", sum.coverage.summary().c_str());
+  // A checker that never sees what it is for finds nothing.
+  const bool covered =
+      sum.seeds < kSeedsCoverAll || !options.drawn_from.empty() || sum.coverage.missing().empty();
+  if (!covered) std::printf("soak: FAILED: no seed met%s\n", sum.coverage.missing().c_str());
+  if (!all) std::printf("soak: a process ended early (an assertion or a crash, see above)\n");
+  return sum.failed == 0 && all && covered ? 0 : 1;
 }
 
 }  // namespace mrc::sim
