@@ -11,6 +11,8 @@ namespace {
 constexpr size_t kSendBudget = 32;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
+// A turn that comes so much later than it was wanted: this host had no CPU, or was stopped.
+constexpr Nanoseconds kPauseMin = 2 * kMillisecond;
 
 PlaneMask all_planes(size_t count) {
   return static_cast<PlaneMask>((uint64_t{1} << count) - 1);
@@ -196,8 +198,21 @@ void Engine::report() {
 
 // ------------------------------------------------------------------------------------------ data path
 
+// Who was away has not waited: what the peer said in the meantime is in the ports' queues and was not read
+// yet, and the peer may have had no CPU either. Timers go on where they stood.
+void Engine::excuse_pause(Nanoseconds now) {
+  const Nanoseconds last = last_turn_;
+  last_turn_ = now;
+  if (last == 0 || now < last + kPauseMin) return;
+  const Nanoseconds wanted = std::max(last, next_deadline());
+  if (wanted > now || now - wanted < kPauseMin) return;
+  ++counters_.pauses;
+  for (QueuePair* qp : live_) qp->on_pause(now - wanted, now);
+}
+
 size_t Engine::progress(Nanoseconds now) {
   ++burst_;
+  excuse_pause(now);
   const uint64_t sent_before = transmitter_.frames_sent();
   if (doorbell_pending()) {
     // What was just posted goes out before anything is looked at.

@@ -111,6 +111,7 @@ class Engine {
   template <typename Header>
   bool send_endpoint(const NetworkHeader& network, Plane plane, Entropy entropy, const Bth& bth,
                      const Header& header);
+  void excuse_pause(Nanoseconds now);
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);
   void take_doorbells();
@@ -148,6 +149,7 @@ class Engine {
   uint32_t connected_ = 0;
   uint64_t random_;
   uint64_t burst_ = 0;  // calls of progress()
+  Nanoseconds last_turn_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;

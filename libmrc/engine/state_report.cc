@@ -109,6 +109,7 @@ constexpr Named<Counters> kCounters[] = {
     {"retransmits_nack", &Counters::retransmits_nack},
     {"retransmits_port_down", &Counters::retransmits_port_down},
     {"retransmits_ack_lost", &Counters::retransmits_ack_lost},
+    {"pauses", &Counters::pauses},
     {"retransmits_not_ready", &Counters::retransmits_not_ready},
     {"retransmits_sequence", &Counters::retransmits_sequence},
     {"retry_exceeded", &Counters::retry_exceeded},

@@ -38,6 +38,7 @@ struct Counters {
   uint64_t payload_bytes_sent = 0;    // of first transmissions
   uint64_t payload_bytes_placed = 0;  // new data written to memory
   uint64_t messages_completed = 0;    // at the requester
+  uint64_t pauses = 0;                // times that this host did not run for long
   // Control.
   uint64_t sacks_sent = 0;
   uint64_t sacks_received = 0;

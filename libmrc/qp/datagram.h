@@ -40,6 +40,7 @@ class Datagram {
   Nanoseconds next_deadline() const { return ask_at_; }
   bool drained(const Context&) const { return true; }
   bool has_work(const Context& cx) const;
+  void on_pause(Nanoseconds, Nanoseconds) {}  // nothing is waited for
   std::optional<CompletionStatus> failure() const { return failure_; }
   void flush(Context& cx, CompletionStatus first);
   const ResponderFault* fault() const { return fault_ ? &*fault_ : nullptr; }

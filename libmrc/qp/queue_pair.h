@@ -133,6 +133,8 @@ class QueuePair {
   // arrived in this very burst, so they may wait for the next one.
   More transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now);
   void on_timer(Services& services, Nanoseconds now);
+  // This host did not run for a while, and nothing was heard because of that.
+  void on_pause(Nanoseconds away, Nanoseconds now);
   // The answer to an endpoint request of ours.
   void on_endpoint_response(const Packet& packet);
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.

@@ -244,6 +244,11 @@ void QueuePair::on_timer(Services& services, Nanoseconds now) {
   settle(services, now);
 }
 
+void QueuePair::on_pause(Nanoseconds away, Nanoseconds now) {
+  if (!connected() || !may_take(false)) return;
+  with_requester([&](auto& requester) { requester.on_pause(away, now); });
+}
+
 Nanoseconds QueuePair::next_deadline() {
   if (!connected()) return kNever;
   const Nanoseconds asking = negotiation_.next_deadline();

@@ -5,6 +5,7 @@
 // hears and waits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -31,6 +32,9 @@ class RcRequester {
   // A READ response or the acknowledgement of an atomic.
   void on_answer(Context& cx, const Packet& packet);
   void on_timer(Context& cx);
+  void on_pause(Nanoseconds away, Nanoseconds now) {
+    if (timer_base_ < now) timer_base_ = std::min(timer_base_ + away, now);
+  }
 
   // Set when the connection cannot go on: the status of the oldest request that is not complete.
   std::optional<CompletionStatus> failure() const { return failure_; }

@@ -42,6 +42,8 @@ class Requester {
   // The answer to this READ or atomic is complete.
   void on_answer(Context& cx, uint16_t msn);
   void on_timer(Context& cx);
+  // This host did not run until now, for longer than it should.
+  void on_pause(Nanoseconds away, Nanoseconds now);
   // MRC 12.S12, 4.5, reverse set: data came in. If nothing of ours tells which paths work, ask by one of
   // them.
   void refresh_reverse_path(Context& cx) {
@@ -135,6 +137,7 @@ class Requester {
   void give_up_late_suspects(Context& cx);
   bool overtaken(const Context& cx, const SentPacket& packet) const;
   Nanoseconds late_at(const Context& cx, const SentPacket& packet) const;
+  Nanoseconds measure(Nanoseconds now, Nanoseconds sent_at);
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
@@ -203,6 +206,7 @@ class Requester {
   Nanoseconds timer_base_ = 0;   // the retransmission timer counts from here
   Nanoseconds quiet_since_ = 0;  // the probe timer counts from here
   uint32_t silences_ = 0;        // probes since anything was heard
+  Nanoseconds awake_since_ = 0;  // the end of the last pause
 
   uint16_t next_probe_id_ = 1;
   std::array<Probe, kProbesMax> probes_{};

@@ -45,7 +45,8 @@ bool Requester::credit(Context& cx, Psn psn) {
   if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
-    plane_rtt_.sample(cx.paths.at(packet.path).plane, cx.now - packet.sent_at);
+    if (packet.sent_at >= awake_since_)
+      plane_rtt_.sample(cx.paths.at(packet.path).plane, cx.now - packet.sent_at);
   }
   return true;
 }
@@ -128,6 +129,14 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   next_path_probe_ = cx.paths.next_probe();
 }
 
+// A round trip, or 0 if this host was away in the meantime: what it slept through is no property of the
+// network.
+Nanoseconds Requester::measure(Nanoseconds now, Nanoseconds sent_at) {
+  if (sent_at < awake_since_) return 0;
+  rtt_.sample(now - sent_at);
+  return now - sent_at;
+}
+
 // The packet that made the responder send this SACK: its path works, and its round trip can be measured.
 void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
   const Sack& sack = packet.sack;
@@ -139,9 +148,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     path = probe.path;
     cx.paths.delivered(path, probe.order);
     newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
-    newest_rtt_ = cx.now - probe.sent_at;
+    newest_rtt_ = measure(cx.now, probe.sent_at);
     newest_rtt_short_ = true;
-    rtt_.sample(newest_rtt_);
     probe.path = kNoPath;
     cx.note(TraceEvent::kProbeAnswered, sack.cumulative_psn, path, static_cast<uint32_t>(newest_rtt_));
     if (sack.mark != PathMark::kAlwaysSkip &&
@@ -162,9 +170,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
       path = sent.path;
       cx.paths.delivered(path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
-      newest_rtt_ = cx.now - sent.sent_at;
+      newest_rtt_ = measure(cx.now, sent.sent_at);
       newest_rtt_short_ = sent.bytes < cx.connection.mtu;
-      rtt_.sample(newest_rtt_);
     }
   }
   if (path == kNoPath) return;
@@ -256,8 +263,8 @@ void Requester::give_up_late_suspects(Context& cx) {
 // MRC 3.3 (b): from here on a packet that others have overtaken is not just on a slow path.
 Nanoseconds Requester::late_at(const Context& cx, const SentPacket& packet) const {
   const Nanoseconds usual = rtt_.smoothed() + 4 * rtt_.variation();
-  return packet.sent_at + std::max(usual, plane_rtt_.recent(cx.paths.at(packet.path).plane)) +
-         reorder_window();
+  return std::max(packet.sent_at, awake_since_) +
+         std::max(usual, plane_rtt_.recent(cx.paths.at(packet.path).plane)) + reorder_window();
 }
 
 // MRC 3.3 (b): something that was sent much later has arrived, and others of its plane did not take so long.
@@ -368,9 +375,8 @@ void Requester::on_acknowledge(Context& cx, const Packet& packet) {
     SackSignal signal;
     if (sent_.contains(psn) && sent_.at(psn).state == PacketState::kInFlight &&
         sent_.at(psn).transmissions == 1) {
-      signal.rtt = cx.now - sent_.at(psn).sent_at;
+      signal.rtt = measure(cx.now, sent_.at(psn).sent_at);
       signal.short_packet = sent_.at(psn).bytes < cx.connection.mtu;
-      rtt_.sample(signal.rtt);
       cx.paths.set_rtt(rtt_.smoothed());
     }
     credit_up_to(cx, psn);

@@ -94,6 +94,13 @@ void Requester::on_timer(Context& cx) {
   next_path_probe_ = cx.paths.next_probe();
 }
 
+void Requester::on_pause(Nanoseconds away, Nanoseconds now) {
+  awake_since_ = now;
+  if (timer_base_ < now) timer_base_ = std::min(timer_base_ + away, now);
+  if (quiet_since_ < now) quiet_since_ = std::min(quiet_since_ + away, now);
+  if (suspects_late_at_ != kNever) suspects_late_at_ += away;
+}
+
 // MRC 12.R11, 1.6: asks the responder for a SACK by this path, without using a PSN.
 void Requester::send_probe(Context& cx, PathId path) {
   if ((cx.connection.resolved >> cx.paths.at(path).plane & 1) == 0) return;

@@ -3,9 +3,11 @@
 // can be tried one by one. The big one is tests/sim.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <random>
@@ -183,6 +185,15 @@ class WirePair {
     run([] { return false; }, time);
   }
 
+  // Time goes by, but these do not run.
+  void pause(Nanoseconds time, std::initializer_list<const End*> asleep) {
+    for (const Nanoseconds end = now_ + time; now_ < end;) {
+      now_ += kMicrosecond;
+      for (End* each : {&a, &b})
+        if (std::find(asleep.begin(), asleep.end(), each) == asleep.end()) progress(*each);
+    }
+  }
+
   SendRequest* post(End& end, Operation operation, uint64_t id, std::vector<Segment> segments) {
     SendRequest* request = end.qp->send_queue().reserve();
     if (request == nullptr) return nullptr;
@@ -262,10 +273,11 @@ class WirePair {
 
   void step() {
     now_ += kMicrosecond;
-    for (End* end : {&a, &b}) {
-      for (auto& port : end->ports) port->now = now_;
-      end->engine->progress(now_);
-    }
+    for (End* end : {&a, &b}) progress(*end);
+  }
+  void progress(End& end) {
+    for (auto& port : end.ports) port->now = now_;
+    end.engine->progress(now_);
   }
 
   std::mt19937_64 random_;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// A host that gets no CPU for a while: what it did not hear in that time is nobody's fault.
+#include <gtest/gtest.h>
+
+#include "tests/unit/qp_wire_pair.h"
+
+namespace mrc::test {
+namespace {
+
+constexpr uint32_t kBytes = 64 * 1024;
+constexpr uint64_t kReads = 40;
+constexpr Nanoseconds kTimeout = 10 * kMillisecond;  // of both, PairOptions
+constexpr Nanoseconds kAway = 8 * kTimeout;
+
+// One end READs from the other, and either of them falls asleep while much is under way.
+class Pause : public testing::TestWithParam<Transport> {
+ protected:
+  Pause() : pair_(options()), source_(kBytes, 0x5A), target_(kBytes) {
+    remote_ = pair_.segment(pair_.b, source_.data(), kBytes, kRemoteRead);
+    local_ = pair_.segment(pair_.a, target_.data(), kBytes, kLocalWrite);
+    for (uint64_t i = 0; i < kReads; ++i) {
+      SendRequest* request = pair_.post(pair_.a, Operation::kRead, i, {local_});
+      request->remote_address = remote_.address;
+      request->remote_key = remote_.key;
+      pair_.ring(pair_.a);
+    }
+    under_way_ = pair_.run([&] { return pair_.a.sends.pushed() > 3; }, kSecond);
+  }
+  static PairOptions options() {
+    PairOptions options;
+    options.transport = GetParam();
+    options.retry_linear = 0;  // the first timeout ends the connection
+    options.timeout = kTimeout;
+    return options;
+  }
+  void expect_no_harm() {
+    ASSERT_TRUE(pair_.run([&] { return pair_.a.sends.pushed() == kReads; }, kSecond));
+    for (const Completion& completion : pair_.poll(pair_.a.sends))
+      ASSERT_EQ(completion.status, CompletionStatus::kSuccess);
+    for (const End* end : {&pair_.a, &pair_.b}) {
+      const Counters& counters = end->engine->counters();
+      EXPECT_EQ(counters.retransmits_timeout, 0u);
+      EXPECT_EQ(counters.paths_demoted, 0u);
+      EXPECT_EQ(counters.retry_exceeded, 0u);
+    }
+    EXPECT_EQ(source_, target_);
+  }
+
+  WirePair pair_;
+  std::vector<uint8_t> source_;
+  std::vector<uint8_t> target_;
+  Segment remote_;
+  Segment local_;
+  bool under_way_ = false;
+};
+
+TEST_P(Pause, AndAgainAndAgain) {
+  ASSERT_TRUE(under_way_);
+  while (pair_.a.sends.pushed() < kReads) {
+    pair_.pause(kAway, {&pair_.a, &pair_.b});
+    pair_.run_for(20 * kMicrosecond);
+    ASSERT_LT(pair_.now(), 100 * kSecond);
+  }
+  expect_no_harm();
+}
+
+TEST_P(Pause, IsNeitherSilenceNorARoundTrip) {
+  ASSERT_TRUE(under_way_);
+  pair_.pause(kAway, {&pair_.a, &pair_.b});
+  expect_no_harm();
+  EXPECT_EQ(pair_.a.engine->counters().pauses, 1u);
+  EXPECT_EQ(pair_.b.engine->counters().pauses, 1u);
+  if (GetParam() == Transport::kRc) return;  // does not measure
+  EXPECT_LT(pair_.a.qp->requester().rtt().smoothed(), kMillisecond);
+  EXPECT_LT(pair_.b.qp->requester().rtt().smoothed(), kMillisecond);
+}
+
+// Who is awake all the time counts as ever.
+TEST_P(Pause, OfThePeerAloneIsSilence) {
+  ASSERT_TRUE(under_way_);
+  pair_.pause(kAway, {&pair_.b});
+  ASSERT_FALSE(pair_.a.sends.empty());
+  EXPECT_EQ(pair_.poll(pair_.a.sends).back().status, CompletionStatus::kFlushed);
+  EXPECT_EQ(pair_.a.engine->counters().retry_exceeded, 1u);
+  EXPECT_EQ(pair_.a.engine->counters().pauses, 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Wires, Pause, testing::Values(Transport::kMrc, Transport::kRc),
+                         [](const auto& info) { return info.param == Transport::kMrc ? "mrc" : "rc"; });
+
+}  // namespace
+}  // namespace mrc::test
