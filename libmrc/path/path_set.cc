@@ -141,7 +141,9 @@ PathId PathSet::select(PlaneMask usable) {
     }
     Path& candidate = path(id);
     if (common && candidate.state == PathState::kSkip) forgive(candidate);
-    if (candidate.state == PathState::kGood) {
+    if (candidate.late) {
+      if (second_choice == kNoPath) second_choice = id;
+    } else if (candidate.state == PathState::kGood) {
       if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) {
         if (candidate.mark_level > 1 && !common) miss_turns(candidate);
         return id;
@@ -263,6 +265,7 @@ uint32_t PathSet::delivery_weight() const {
 // A delivery on a path about which there was something to say.
 void PathSet::clear(Path& path, uint64_t order) {
   const uint32_t relief = delivery_weight();
+  path.late = false;
   path.suspicion = static_cast<uint16_t>(path.suspicion > relief ? path.suspicion - relief : 0);
   if (order > path.lost_order) {
     // It carried something later: what it lost before was the usual kind.
@@ -281,6 +284,7 @@ bool PathSet::plane_is_silent(const PlaneInfo& plane) const {
 bool PathSet::lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds now) {
   Path& bad = path(id);
   PlaneInfo& plane = planes_[bad.plane];
+  bad.late = false;  // settled
   // MRC 4.6: what a port took with it is no one's loss, nor is what was known before the path came back.
   if (!port_is_up(bad.plane) || sent_at < bad.good_since || bad.state == PathState::kDenied) return false;
   bad.lost_order = std::max(bad.lost_order, order);
@@ -437,7 +441,7 @@ void PathSet::bring_back(Path& good, Nanoseconds now, bool damp, uint64_t PathCo
   good.suspicion = 0;
   good.mark_level = 0;
   good.clean_deliveries = 0;
-  good.reluctant = false;
+  good.reluctant = good.late = false;
   good.good_since = now;
   // MRC 4.5 [P], flap damping: should it fail again, it has to prove more.
   if (damp)

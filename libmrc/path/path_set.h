@@ -72,6 +72,7 @@ struct Path {
   uint8_t mark_level = 0;        // marked so many times more often than not, of late
   bool reluctant : 1 = false;    // in use only because of ev_min_active: few turns
   bool unexplained : 1 = false;  // lost something, nothing later arrived: gray or dead?
+  bool late : 1 = false;         // a packet of it is overdue; nothing new goes there until that is settled
   bool has_outer : 1 = false;    // SRv6: outer_destination replaces the connection's
   bool has_segment : 1 = false;  // SRv6: with a routing header of one segment
   uint64_t lost_order = 0;       // newest transmission that was lost
@@ -128,13 +129,16 @@ class PathSet {
     path.delivered_order = order;
     loss_rate_ -= loss_rate_ >> kLossRateShift;
     if ((++path.clean_deliveries & (Path::kForgetDeliveries - 1)) == 0 || path.suspicion != 0 ||
-        path.reluctant || path.unexplained)
+        path.reluctant || path.unexplained || path.late)
       clear(path, order);
     news(path, id, order);
   }
   // MRC 4.5: packet number `order`, sent by this path at `sent_at`, was lost without notice. Takes the path
   // out of use, unless losses are so common that this one says nothing. True if it went out.
   bool lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds now);
+  // Packets that were sent after one of this path have arrived, and it has not. Too soon to call it lost, but
+  // soon enough to send the next ones elsewhere: a path that swallows everything gets less to swallow.
+  void overdue(PathId id) { path(id).late = true; }
   // Out of use without asking (MRC 4.2, ALWAYS_SKIP). True if the path went out.
   bool demote(PathId id, Nanoseconds now);
   // Of all paths, as far as single losses go unexplained; 0..1.

@@ -135,7 +135,7 @@ class Requester {
   void suspect(Psn psn);
   void judge_suspects(Context& cx);
   void give_up_late_suspects(Context& cx);
-  bool overtaken(const Context& cx, const SentPacket& packet) const;
+  bool overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const;
   Nanoseconds late_at(const Context& cx, const SentPacket& packet) const;
   Nanoseconds measure(Nanoseconds now, Nanoseconds sent_at);
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);

@@ -238,10 +238,13 @@ void Requester::judge_suspects(Context& cx) {
     }
     suspects_[kept++] = psn;
     if (packet.state != PacketState::kInFlight) continue;
-    if (overtaken(cx, packet)) {
+    if (overtaken(cx, packet, reorder_window())) {
       lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
       continue;
     }
+    // To call it lost takes the whole window. A quarter is enough to leave its path alone until that is
+    // known, for this costs nothing if it was wrong.
+    if (overtaken(cx, packet, reorder_window() / 4)) cx.paths.overdue(packet.path);
     ++under_way;
     if (packet.transmissions == 1) first_late = std::min(first_late, late_at(cx, packet));
   }
@@ -268,8 +271,7 @@ Nanoseconds Requester::late_at(const Context& cx, const SentPacket& packet) cons
 }
 
 // MRC 3.3 (b): something that was sent much later has arrived, and others of its plane did not take so long.
-bool Requester::overtaken(const Context& cx, const SentPacket& packet) const {
-  const Nanoseconds patience = reorder_window();
+bool Requester::overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const {
   return newest_delivery_ > packet.sent_at + patience &&
          cx.now > packet.sent_at + plane_rtt_.recent(cx.paths.at(packet.path).plane) + patience;
 }
@@ -280,7 +282,7 @@ void Requester::judge(Context& cx, Psn psn) {
   // MRC 3.3 (a): a path is a FIFO; what was sent later on it has arrived.
   if (packet.order < cx.paths.at(packet.path).delivered_order) {
     lose(cx, psn, &cx.services.counters.retransmits_same_path, TraceEvent::kLostSamePath);
-  } else if (overtaken(cx, packet)) {
+  } else if (overtaken(cx, packet, reorder_window())) {
     lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
   }
 }

@@ -82,6 +82,36 @@ TEST(PathHealth, ABlackHoledPathGetsNothingAfter3Rtt) {
   }
 }
 
+TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
+  PathSet set;
+  set.reset(config(2, 4, 0, 1), 1);
+  const auto turns = [&set](PathId id) {
+    int count = 0;
+    for (int i = 0; i < 80; ++i) count += set.select(3) == id ? 1 : 0;
+    return count;
+  };
+  EXPECT_EQ(turns(PathId{3}), 10);
+  set.overdue(PathId{3});
+  EXPECT_EQ(turns(PathId{3}), 0);
+  EXPECT_TRUE(set.at(PathId{3}).in_use());
+  set.delivered(PathId{3}, 1);  // it was only late
+  EXPECT_EQ(turns(PathId{3}), 10);
+  // With losses on all paths one loss does not take this one out, but it does settle the matter.
+  for (uint64_t order = 2; order < 300; order += 2) {
+    const auto id = PathId(order % 8);
+    set.delivered(id, order + 1);
+    set.lost(id, order, 0, 100);
+    if (set.at(id).state == PathState::kAssumedBad) set.port_down(set.at(id).plane);
+    set.port_up(set.at(id).plane, 0);
+  }
+  set.overdue(PathId{3});
+  EXPECT_FALSE(set.lost(PathId{3}, 301, 200, 300));
+  EXPECT_GT(turns(PathId{3}), 5);
+  // If all have one, the next packet goes out nevertheless.
+  for (uint16_t id = 0; id < 8; ++id) set.overdue(PathId{id});
+  EXPECT_NE(set.select(3), kNoPath);
+}
+
 TEST(PathHealth, ABlackHoledPlaneIsLeftAlone) {
   for (const uint32_t backups : {0u, 16u}) {
     FlowModel model;
