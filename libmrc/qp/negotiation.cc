@@ -3,16 +3,30 @@
 
 namespace mrc {
 
+namespace {
+// A path on a plane that takes frames to the peer now. There is none while the next hop is looked up or the
+// link to another process is made.
+PathId open_path(Context& cx) {
+  PlaneMask open = 0;
+  for (PlaneMask planes = cx.connection.resolved; planes != 0; planes &= planes - 1) {
+    const auto plane = static_cast<Plane>(__builtin_ctz(planes));
+    if (cx.services.transmitter.room(plane, cx.connection.network[plane].destination_mac) > 0)
+      open |= PlaneMask{1} << plane;
+  }
+  return cx.paths.select(open);
+}
+}  // namespace
+
 bool Negotiation::on_timer(Context& cx) {
   if (cx.now < next_at_) return true;
-  if (attempts_ == kAttemptsMax) {
+  const PathId path = open_path(cx);
+  if (attempts_ == kAttemptsMax || (path == kNoPath && cx.now >= give_up_at_)) {
     stop();
     return false;
   }
   next_at_ = cx.now + std::min(kFirstWait << std::min(attempts_ / 4, 8u), kWaitMax);
-  ++attempts_;
-  const PathId path = cx.paths.select(cx.connection.resolved);
   if (path == kNoPath) return true;
+  ++attempts_;
   Bth bth;
   bth.opcode = Opcode::kEndpointRequest;
   bth.destination = kEndpointQpn;

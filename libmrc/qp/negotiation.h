@@ -24,6 +24,7 @@ class Negotiation {
   void start(Nanoseconds now) {
     next_at_ = now;
     attempts_ = 0;
+    give_up_at_ = now + kLinkPatience;
   }
   void stop() { next_at_ = kNever; }
   bool under_way() const { return next_at_ != kNever; }
@@ -33,13 +34,16 @@ class Negotiation {
   bool on_timer(Context& cx);
 
  private:
-  // Four attempts a millisecond apart, four at two, and so on; about two seconds in all.
+  // Four attempts a millisecond apart, four at two, and so on; about two seconds in all. What cannot be sent,
+  // because there is no link to the peer yet, is no attempt.
   static constexpr uint32_t kAttemptsMax = 60;
   static constexpr Nanoseconds kFirstWait = kMillisecond;
   static constexpr Nanoseconds kWaitMax = 50 * kMillisecond;
+  static constexpr Nanoseconds kLinkPatience = 30 * kSecond;
 
   Nanoseconds next_at_ = kNever;
   uint32_t attempts_ = 0;
+  Nanoseconds give_up_at_ = kNever;  // if nothing can be sent until then
 };
 
 }  // namespace mrc

@@ -37,13 +37,14 @@ class PipePort : public Port {
     return count;
   }
   void release(std::span<const RxFrame>) override { lent_.clear(); }
-  size_t transmit_room(const MacAddress&) override { return kBurst; }
+  size_t transmit_room(const MacAddress&) override { return linked ? kBurst : 0; }
   size_t acquire(std::span<TxFrame> frames) override {
     for (TxFrame& frame : frames) frame = {new uint8_t[kFrameBytesMax], 0, nullptr};
     return frames.size();
   }
   void transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) {
+      if (!linked) continue;
       const Frame copy(frame.data, frame.data + frame.length);
       if (drop && drop(copy)) continue;
       for (uint32_t left = copies ? copies(copy) : 1; left > 0; --left)
@@ -57,6 +58,7 @@ class PipePort : public Port {
 
   PipePort* peer = nullptr;
   bool reachable = true;
+  bool linked = true;  // else the link to the peer is still being made
   Qpn asked_for;
   bool up = true;
   std::multimap<Nanoseconds, Frame> arrived;
