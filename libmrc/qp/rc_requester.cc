@@ -26,7 +26,8 @@ void RcRequester::reset(const TransportConfig& config, Psn first) {
   *this = RcRequester{};
   retry_ = retry;
   retry_.progress();
-  window_ = std::clamp(config.window_packets, kWindowMin, kWindowMax);
+  window_ = std::clamp(std::min<uint32_t>(config.window_packets, config.window_bytes / kMtuMax), kWindowMin,
+                       kWindowMax);
   oldest_ = next_ = at_ = first;
 }
 
