@@ -32,7 +32,7 @@ constexpr Nanoseconds kNapMin = 5 * kMicrosecond;
 // The background thread polls on for so long after the last frame before it naps.
 constexpr Nanoseconds kKeepPolling = 100 * kMicrosecond;
 // Polls in vain by one application thread before it offers its CPU.
-constexpr Nanoseconds kPatienceMin = 200;
+constexpr Nanoseconds kPatienceMin = 200;  // where nobody else wants the CPU
 constexpr Nanoseconds kPatienceMax = 20 * kMicrosecond;
 // A yield that came back so soon found nobody else on this CPU.
 constexpr Nanoseconds kShortYield = kMicrosecond;
@@ -187,7 +187,7 @@ void Progress::found_nothing(Nanoseconds now_if_known) {
   if (now < t_vain_since + t_patience || now < t_no_yield_before) return;
   const Nanoseconds lost = yield_for(now, &t_vain_since);
   // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
-  t_patience = lost < kShortYield ? std::min(2 * t_patience, kPatienceMax) : kPatienceMin;
+  t_patience = lost < kShortYield ? std::clamp(2 * t_patience, kPatienceMin, kPatienceMax) : 0;
   if (lost > kLongYield) t_no_yield_before = t_vain_since + std::min(lost, kYieldPauseMax);
 }
 
