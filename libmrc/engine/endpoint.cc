@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // MRC 12.S11, 1.6: endpoint operations, connectionless, to and from QPN 2.
+#include <algorithm>
+
 #include "libmrc/engine/engine.h"
 #include "libmrc/qp/negotiation.h"
 #include "libmrc/wire/frame.h"
@@ -38,6 +40,11 @@ void Engine::take_endpoint_answer(const Packet& packet, Nanoseconds now) {
   }
   ++counters_.endpoint_answers_received;
   endpoint_requests_.forget(id);
+  if (asker->announcement != 0) {
+    // MRC 4.6: who has answered an earlier announcement need not have heard the newest.
+    if (asker->announcement == announcement_ && qp->peer() != nullptr) qp->peer()->ports_told = true;
+    return;
+  }
   qp->on_endpoint_response(packet);
   schedule(*qp);
 }
@@ -138,17 +145,42 @@ std::optional<EvEntry> Engine::path_back(const Packet& request, Plane plane) con
   return config_.path_source->path_back(request.source, plane, request.entropy);
 }
 
+// Announcements go by all ports and overtake each other. One that was sent before the newest that was heard
+// would bring back a state that has passed.
+bool Engine::is_old_news(Peer& peer, const Tseth& time, Nanoseconds now) {
+  constexpr uint16_t kComparable = 1 << 14;  // a quarter of the wrap
+  const Nanoseconds span = Nanoseconds{kComparable} << (time.coarse ? kCoarseTickShift : kFineTickShift);
+  const auto behind = static_cast<uint16_t>(peer.ports_heard.timestamp - time.timestamp);
+  if (peer.ports_heard_at != 0 && now - peer.ports_heard_at < span &&
+      peer.ports_heard.coarse == time.coarse && behind > 0 && behind < kComparable)
+    return true;
+  peer.ports_heard_at = now;
+  peer.ports_heard = time;
+  return false;
+}
+
 // MRC 4.6, 10.8: anybody could forge it, so it counts only from an address that a queue pair is connected to.
 bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
-  bool known = false;
-  for (QueuePair* qp : live_) {
-    if (!qp->connected() || qp->connection().destination != request.source) continue;
-    known = true;
-    qp->on_remote_ports(request.erth.port_status_mask, now);
-    schedule(*qp);
+  const auto is_peer = [&](const QueuePair* qp) {
+    return qp->connected() && qp->connection().destination == request.source;
+  };
+  const auto first = std::find_if(live_.begin(), live_.end(), is_peer);
+  if (first == live_.end()) {
+    ++counters_.port_updates_refused;
+    return false;
   }
-  ++(known ? counters_.port_updates_received : counters_.port_updates_refused);
-  return known;
+  ++counters_.port_updates_received;
+  Peer* peer = (*first)->peer();
+  if (peer != nullptr && is_old_news(*peer, request.erth.time, now)) {
+    ++counters_.port_updates_old;
+    return true;
+  }
+  for (auto at = first; at != live_.end(); ++at) {
+    if (!is_peer(*at)) continue;
+    (*at)->on_remote_ports(request.erth.port_status_mask, now);
+    schedule(**at);
+  }
+  return true;
 }
 
 }  // namespace mrc

@@ -107,6 +107,7 @@ class Engine {
   bool answers(const Packet& request) const;
   std::optional<EvEntry> path_back(const Packet& request, Plane plane) const;
   bool take_port_update(const Packet& request, Nanoseconds now);
+  bool is_old_news(Peer& peer, const Tseth& time, Nanoseconds now);
   void take_way(const EvEntry& way, Plane plane, NetworkHeader* network) const;
   template <typename Header>
   bool send_endpoint(const NetworkHeader& network, Plane plane, Entropy entropy, const Bth& bth,
@@ -154,6 +155,7 @@ class Engine {
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;
   bool announce_anew_ = false;
+  uint32_t announcement_ = 0;  // changes of our ports so far
   uint64_t announce_round_ = 0;
   // Queue pairs with something to send, round robin.
   QueuePair* active_head_ = nullptr;

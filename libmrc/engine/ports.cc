@@ -8,6 +8,7 @@ namespace {
 constexpr Nanoseconds kPortCheckInterval = 50 * kMicrosecond;
 constexpr Nanoseconds kAnnounceInterval = kMillisecond;             // until the peer answers
 constexpr Nanoseconds kAnnounceAgainInterval = 100 * kMillisecond;  // while a port is down
+constexpr Nanoseconds kAnnounceMissedInterval = kSecond;            // while somebody has not answered
 constexpr uint32_t kAnnounceAttemptsMax = 7;
 }  // namespace
 
@@ -29,12 +30,13 @@ void Engine::check_ports(Nanoseconds now) {
       schedule(*qp);
     }
   }
+  ++announcement_;
   announce_anew_ = true;
   announce_ports(now);
 }
 
 // MRC 4.6 [P]: every peer is told until it answers, at most 7 times, and again from time to time while a port
-// is down.
+// is down or somebody has not answered: a peer that has missed that a port is back would never use it again.
 void Engine::announce_ports(Nanoseconds now) {
   if (announce_anew_) {
     announce_anew_ = false;
@@ -45,23 +47,27 @@ void Engine::announce_ports(Nanoseconds now) {
   }
   const PlaneMask up = services_.ports_up;
   bool pending = false;
+  bool missed = false;
   uint64_t round = ++announce_round_;
   for (QueuePair* qp : live_) {
     Peer* peer = qp->peer();
     // One queue pair speaks for all that lead to the same peer.
     if (peer == nullptr || !qp->connected() || peer->ports_told || peer->ports_round == round) continue;
-    if (peer->ports_attempts == kAnnounceAttemptsMax) continue;
+    if (peer->ports_attempts == kAnnounceAttemptsMax) {
+      missed = true;
+      continue;
+    }
     peer->ports_round = round;
     ++peer->ports_attempts;
-    qp->announce_ports(up, services_, now);
+    qp->announce_ports(up, announcement_, services_, now);
     pending = true;
   }
   const bool degraded = __builtin_popcount(up) < static_cast<int>(transmitter_.plane_count());
   announce_at_ = kNever;
   if (pending) {
     announce_at_ = now + kAnnounceInterval;
-  } else if (degraded) {
-    announce_at_ = now + kAnnounceAgainInterval;
+  } else if (degraded || missed) {
+    announce_at_ = now + (degraded ? kAnnounceAgainInterval : kAnnounceMissedInterval);
     announce_anew_ = true;
   }
 }

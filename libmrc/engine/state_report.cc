@@ -99,6 +99,7 @@ constexpr Named<Counters> kCounters[] = {
     {"port_updates_sent", &Counters::port_updates_sent},
     {"port_updates_received", &Counters::port_updates_received},
     {"port_updates_refused", &Counters::port_updates_refused},
+    {"port_updates_old", &Counters::port_updates_old},
     {"probes_sent", &Counters::probes_sent},
     {"probes_received", &Counters::probes_received},
     {"probes_answered", &Counters::probes_answered},

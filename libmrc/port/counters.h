@@ -61,6 +61,7 @@ struct Counters {
   uint64_t port_updates_sent = 0;
   uint64_t port_updates_received = 0;
   uint64_t port_updates_refused = 0;  // not from a connected peer
+  uint64_t port_updates_old = 0;      // received, but overtaken by a newer one
   uint64_t probes_sent = 0;
   uint64_t probes_received = 0;
   uint64_t probes_answered = 0;  // answers that came back

@@ -16,9 +16,10 @@ class EndpointRequests {
   struct Asker {
     Qpn qpn;  // a queue pair of ours; not if it is a probe
     bool is_probe = false;
-    uint64_t cookie = 0;      // of the probe: the asker's
-    IpAddress destination;    // of the probe
-    Nanoseconds sent_at = 0;  // of the probe
+    uint64_t cookie = 0;        // of the probe: the asker's
+    IpAddress destination;      // of the probe
+    Nanoseconds sent_at = 0;    // of the probe
+    uint32_t announcement = 0;  // which change of our ports it tells of; 0 = it asks something else
   };
   // Processes that share a port hear each other's answers: the first id should differ between them.
   explicit EndpointRequests(uint16_t first = 1) : next_(first) {}

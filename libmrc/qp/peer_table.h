@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
+#include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
+#include "libmrc/wire/time.h"
 
 namespace mrc {
 
@@ -24,6 +26,8 @@ struct Peer {
   bool ports_told = true;  // it knows which of our ports are usable
   uint32_t ports_attempts = 0;
   uint64_t ports_round = 0;        // when it was last told
+  Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never
+  Tseth ports_heard;               // the time stamp that had
   std::deque<QueuePair*> waiting;  // queue pairs that found the window closed, first come first
 };
 

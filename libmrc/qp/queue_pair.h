@@ -142,8 +142,8 @@ class QueuePair {
   void on_remote_ports(PlaneMask usable, Nanoseconds now) {
     if (speaks_mrc()) paths_.set_remote_ports(usable, now);
   }
-  // Tells the peer which of our ports are usable; the answer comes to on_endpoint_response.
-  void announce_ports(PlaneMask usable, Services& services, Nanoseconds now);
+  // Tells the peer which of our ports are usable; the engine hears the answer.
+  void announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now);
   // Gives back what it holds of the device; the last call before it is destroyed.
   void disconnect(Services& services);
   Peer* peer() const { return peer_; }

@@ -271,7 +271,7 @@ void QueuePair::on_port(Plane plane, bool up, Services& services, Nanoseconds no
   }
 }
 
-void QueuePair::announce_ports(PlaneMask usable, Services& services, Nanoseconds now) {
+void QueuePair::announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now) {
   Context cx = context(services, now);
   Bth bth;
   bth.opcode = Opcode::kEndpointRequest;
@@ -279,19 +279,20 @@ void QueuePair::announce_ports(PlaneMask usable, Services& services, Nanoseconds
   Erth erth;
   erth.operation = EndpointOperation::kPortStatusUpdate;
   erth.port_status_mask = usable;
+  const bool coarse = services.config.coarse_timestamps;
+  erth.time = {to_wire_timestamp(now, coarse), coarse};
+  EndpointRequests::Asker asker;
+  asker.qpn = qpn_;
+  asker.announcement = announcement;
   // MRC 4.6 [P]: on every port that is left.
   for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
-    bth.psn = Psn(services.endpoint_requests.add(qpn_));
+    bth.psn = Psn(services.endpoint_requests.add(asker));
     const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
     if (send_control(cx, path, connection_.control, bth, erth)) ++services.counters.port_updates_sent;
   }
 }
 
 void QueuePair::on_endpoint_response(const Packet& packet) {
-  if (packet.eeth.operation == EndpointOperation::kPortStatusUpdate && peer_ != nullptr) {
-    peer_->ports_told = true;
-    return;
-  }
   if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
       packet.source != connection_.destination)
     return;

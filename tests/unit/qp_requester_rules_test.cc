@@ -408,6 +408,41 @@ TEST(ControllerRules, APortThatGoesDownIsToldAndComesBack) {
   EXPECT_GE(pair.b.engine->counters().port_updates_received, 2u);
 }
 
+TEST(ControllerRules, TheAnswerToAnEarlierAnnouncementIsNotEnough) {
+  RulePair pair(strict_options(2));
+  Tap told(pair.a);
+  Tap answers(pair.b);
+  answers.drop = [](const Packet&) { return true; };
+  pair.a.ports[0]->up = false;
+  pair.run_for(200 * kMicrosecond);
+  ASSERT_EQ(pair.b.qp->paths().port_planes(), 2u);
+  ASSERT_FALSE(answers.frames.empty());
+  // The port is back, but the peer does not hear of it; its first answer comes now.
+  told.drop = [](const Packet&) { return true; };
+  pair.a.ports[0]->up = true;
+  pair.run_for(100 * kMicrosecond);
+  pair.a.ports[1]->arrived.emplace(pair.now(), answers.frames.front());
+  pair.run_for(100 * kMicrosecond);
+  EXPECT_EQ(pair.a.engine->counters().endpoint_answers_received, 1u);
+  told.drop = answers.drop = nullptr;
+  pair.run_for(2 * kMillisecond);
+  EXPECT_EQ(pair.b.qp->paths().port_planes(), 3u);
+}
+
+TEST(ControllerRules, WhoMissedThatAPortIsBackIsToldAgain) {
+  RulePair pair(strict_options(2));
+  pair.a.ports[0]->up = false;
+  pair.run_for(200 * kMicrosecond);
+  ASSERT_EQ(pair.b.qp->paths().port_planes(), 2u);
+  Tap tap(pair.a);
+  tap.drop = [](const Packet&) { return true; };
+  pair.a.ports[0]->up = true;
+  pair.run_for(20 * kMillisecond);
+  EXPECT_EQ(tap.count(Opcode::kEndpointRequest), 14u) << "seven times, by both ports";
+  tap.drop = nullptr;
+  EXPECT_TRUE(pair.run([&] { return pair.b.qp->paths().port_planes() == 3u; }, 2 * kSecond));
+}
+
 TEST(EventTrace, TellsTheStoryOfALoss) {
   RulePair pair;
   pair.a.qp->trace().enable(64);

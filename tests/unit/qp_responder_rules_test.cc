@@ -235,6 +235,29 @@ TEST(ResponderRules, PortUpdatesCountFromPeersOnly) {
   EXPECT_EQ(pair.b.qp->paths().port_planes(), 1u);
 }
 
+TEST(ResponderRules, APortUpdateThatWasOvertakenChangesNothing) {
+  RulePair pair(strict_options(2));
+  Bth bth;
+  bth.opcode = Opcode::kEndpointRequest;
+  bth.destination = kEndpointQpn;
+  const auto tell = [&](uint32_t mask, uint16_t timestamp) {
+    Erth erth;
+    erth.operation = EndpointOperation::kPortStatusUpdate;
+    erth.port_status_mask = mask;
+    erth.time = {timestamp, true};
+    inject(pair, pair.b, {}, bth, erth);
+    pair.run_for(3 * kMicrosecond);
+    return pair.b.qp->paths().port_planes();
+  };
+  EXPECT_EQ(tell(1, 0xFFF0), 1u);
+  EXPECT_EQ(tell(3, 5), 3u) << "time stamps wrap";
+  EXPECT_EQ(tell(1, 0xFFF0), 3u) << "a late copy of the first";
+  EXPECT_EQ(pair.b.engine->counters().port_updates_old, 1u);
+  EXPECT_EQ(tell(1, 6), 1u);
+  pair.run_for(20 * kMillisecond);
+  EXPECT_EQ(tell(3, 0), 3u) << "old stamps say nothing when the last was long ago";
+}
+
 TEST(ResponderRules, WhoOnlyReceivesProbesItsWayBack) {
   PairOptions options = strict_options(2);
   RulePair pair(options);
