@@ -191,6 +191,7 @@ uint32_t QueuePair::copied_segments() const {
 
 void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
   disconnect(services);
+  connection_.lossy = config_.lossy;
   switch (wire()) {
     case Wire::kMrc:
       connect_mrc(first, services, now);
@@ -227,7 +228,6 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
                                  config_.expected_senders.value_or(services.config.expected_senders), seed_);
   own_controller_.reset(congestion);
   connection_.strict = transport_ == Transport::kMrcStrict;
-  connection_.lossy = config_.lossy;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
   if (!connection_.strict) negotiation_.start(now);
   responder_.reset(services.config, first, connection_.answers_max, copied_segments());

@@ -47,6 +47,7 @@ void RcResponder::on_request(Context& cx, const Packet& packet) {
       nak_due_ = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
       told_ = true;
       return;
+    case Taken::kLost:
     case Taken::kDone:
       break;
   }
@@ -81,25 +82,32 @@ RcResponder::Taken RcResponder::take(Context& cx, const Packet& packet) {
   if ((traits & OpcodeTraits::kReadRequest) != 0) return take_read(cx, packet);
   if ((traits & OpcodeTraits::kAtomicRequest) != 0) return take_atomic(cx, packet);
   const bool sends = (traits & OpcodeTraits::kSend) != 0;
-  const Taken taken = sends ? take_send(cx, packet) : take_write(cx, packet);
-  if (taken != Taken::kDone) return taken;
-  cx.services.counters.payload_bytes_placed += packet.payload.size();
+  // IBTA 9.8.2: over an unreliable connection a message that cannot be taken is lost, and nobody is told.
+  const Taken taken = lost_ ? Taken::kLost : sends ? take_send(cx, packet) : take_write(cx, packet);
+  if (taken == Taken::kNotReady || taken == Taken::kFaulty) return taken;
+  lost_ = taken == Taken::kLost;
+  if (lost_) {
+    ++cx.services.counters.requests_lost;
+  } else {
+    cx.services.counters.payload_bytes_placed += packet.payload.size();
+  }
   taken_ = expected_;
   ++expected_;
   offset_ += packet.payload.size();
   message_ = sends ? Message::kSend : Message::kWrite;
   if (is_message_end(packet.bth.opcode)) {
     message_ = Message::kNone;
+    lost_ = false;
     ++msn_;
   }
-  return Taken::kDone;
+  return taken;
 }
 
 // ------------------------------------------------------------------------------------------ SEND and WRITE
 
 RcResponder::Taken RcResponder::take_send(Context& cx, const Packet& packet) {
   if (is_message_start(packet.bth.opcode)) {
-    if (slots_.bind(cx, slots_.next()) != ReceiveSlots::Bind::kBound) return Taken::kNotReady;
+    if (slots_.bind(cx, slots_.next()) != ReceiveSlots::Bind::kBound) return not_ready(cx);
     offset_ = 0;
   }
   const ReceiveSlots::Slot& slot = slots_.front();
@@ -137,18 +145,18 @@ RcResponder::Taken RcResponder::take_write(Context& cx, const Packet& packet) {
     if (write_.message_bytes > 0 &&
         ((cx.connection.remote_access & kRemoteWrite) == 0 ||
          memory.translate(write_.key, domain, write_.address, write_.message_bytes, kRemoteWrite) == nullptr))
-      return refuse(packet, Aeth::kNakRemoteAccess);
+      return no_access(cx, packet);
   }
   const uint64_t behind = offset_ + packet.payload.size();
   const bool fits = is_message_end(opcode) ? behind == write_.message_bytes : behind < write_.message_bytes;
   if (!fits) return refuse(packet, Aeth::kNakInvalidRequest);
   if (has_immediate(opcode) && slots_.bind(cx, slots_.next()) != ReceiveSlots::Bind::kBound)
-    return Taken::kNotReady;
+    return not_ready(cx);
   if (!packet.payload.empty()) {
     // Looked up again: it may have been deregistered since the first packet.
     uint8_t* to =
         memory.translate(write_.key, domain, write_.address + offset_, packet.payload.size(), kRemoteWrite);
-    if (to == nullptr) return refuse(packet, Aeth::kNakRemoteAccess);
+    if (to == nullptr) return no_access(cx, packet);
     std::memcpy(to, packet.payload.data(), packet.payload.size());
   }
   if (!has_immediate(opcode)) return Taken::kDone;

@@ -56,7 +56,7 @@ class RcResponder {
     uint64_t result = 0;  // of an atomic
   };
   enum class Message : uint8_t { kNone, kSend, kWrite };
-  enum class Taken : uint8_t { kDone, kNotReady, kFaulty };
+  enum class Taken : uint8_t { kDone, kLost, kNotReady, kFaulty };
 
   Taken take(Context& cx, const Packet& packet);
   Taken take_send(Context& cx, const Packet& packet);
@@ -67,6 +67,10 @@ class RcResponder {
   bool well_formed(const Context& cx, const Packet& packet) const;
   void on_duplicate(Context& cx, const Packet& packet);
   Taken refuse(const Packet& packet, uint8_t syndrome, bool in_receive = false);
+  Taken not_ready(const Context& cx) const { return cx.connection.lossy ? Taken::kLost : Taken::kNotReady; }
+  Taken no_access(const Context& cx, const Packet& packet) {
+    return cx.connection.lossy ? Taken::kLost : refuse(packet, Aeth::kNakRemoteAccess);
+  }
 
   Answer* add_answer();
   Answer& answer_at(uint64_t index) { return answers_[index & (answers_.size() - 1)]; }
@@ -79,6 +83,7 @@ class RcResponder {
   uint32_t msn_ = 0;  // messages completed
   // The message being received.
   Message message_ = Message::kNone;
+  bool lost_ = false;    // it could not be taken; nothing is done with the rest of it
   uint64_t offset_ = 0;  // bytes of it that have arrived
   Reth write_;           // of its first packet
   ReceiveSlots slots_;   // never more than one

@@ -103,6 +103,7 @@ struct PairOptions {
   uint64_t seed = 1;
   std::optional<Transport> transport;
   QueuePairType type = QueuePairType::kReliable;
+  bool lossy = false;
   std::optional<uint32_t> queue_key;
   uint8_t retry_linear = 7;
   uint8_t retry_exponential = 0;  // 25 = for ever
@@ -160,6 +161,7 @@ class WirePair {
       config.inline_bytes_max = 256;
       config.transport = options.transport;
       config.type = options.type;
+      config.lossy = options.lossy;
       if (end == &b) config.shared_receives = shared.get();
       end->qp = end->engine->create(config);
     }
