@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The paths of one queue pair: which entropy values on which planes, the health of each, and whose turn it
-// is.
+// is. path_rotation.cc chooses, path_health.cc judges; path_set.cc is the rest: set-up, ports, controller.
 //
 // Every plane has the same number of slots in the rotation. A slot holds a path; a path that is lost gives
 // its slot to a backup of its own plane, never of another (MRC 4.5), and waits for probes to bring it back.
@@ -258,7 +258,13 @@ class PathSet {
   Nanoseconds probe_interval() const { return std::max(config_.probe_interval, 4 * rtt_); }
   void schedule_probe(Path& bad, Nanoseconds at);
   void refresh_next_probe();
-  uint64_t random();
+  // splitmix64: every seed, also 0 or 1, gives a sequence of its own.
+  uint64_t random() {
+    uint64_t z = (random_ += 0x9E3779B97F4A7C15u);
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+  }
 
   void tally(uint64_t PathCounters::*what) {
     if (config_.counters != nullptr) ++(config_.counters->*what);

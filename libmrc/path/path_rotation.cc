@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Whose turn it is: the slots of the rotation, who sits in them, and marks, which cost turns.
+#include <algorithm>
+
+#include "libmrc/path/path_set.h"
+
+namespace mrc {
+
+namespace {
+constexpr uint8_t kReluctantTurns = 16;
+}
+
+// --------------------------------------------------------------------------------------------------- slots
+
+void PathSet::count_in_use(const Path& path, int change) {
+  PlaneInfo& plane = planes_[path.plane];
+  plane.in_use = static_cast<uint16_t>(plane.in_use + change);
+  if (!port_is_up(path.plane)) return;
+  active_ += static_cast<size_t>(change);
+  const PlaneMask bit = PlaneMask{1} << path.plane;
+  active_planes_ = plane.in_use > 0 ? active_planes_ | bit : active_planes_ & ~bit;
+}
+
+// `from` is out of use, `to` is good and has no slot.
+void PathSet::give_slot(Path& from, Path& to) {
+  to.slot = from.slot;
+  from.slot = Path::kNoSlot;
+  slots_[to.slot] = id_of(to);
+  count_in_use(to, +1);
+}
+
+// A path that is good again uses its slot, or that of a path that is still bad, or waits as a backup.
+void PathSet::take_slot(Path& good) {
+  if (good.slot != Path::kNoSlot) {
+    count_in_use(good, +1);
+    return;
+  }
+  for (Path& other : paths_of(good.plane)) {
+    if (other.slot == Path::kNoSlot || other.in_use()) continue;
+    give_slot(other, good);
+    return;
+  }
+}
+
+// MRC 4.1: equal numbers per plane, chosen at random inside it.
+void PathSet::fill_slots() {
+  slots_.assign(size_t{config_.planes} * share_, kNoPath);
+  order_.resize(slots_.size());
+  std::vector<PathId> all;
+  for (uint32_t plane = 0; plane < config_.planes; ++plane) {
+    all.clear();
+    for (const Path& path : paths_of(static_cast<Plane>(plane)))
+      if (path.state != PathState::kDenied) all.push_back(id_of(path));
+    const size_t allowed = all.size();
+    for (const Path& path : paths_of(static_cast<Plane>(plane)))
+      if (path.state == PathState::kDenied) all.push_back(id_of(path));  // only if there is nothing else
+    if (all.empty()) continue;
+    for (uint32_t i = 0; i < share_; ++i) {
+      if (i < allowed && allowed > share_) std::swap(all[i], all[i + random() % (allowed - i)]);
+      const size_t slot = size_t{plane} * share_ + i;
+      slots_[slot] = all[i];
+      path(all[i]).slot = static_cast<uint16_t>(slot);
+      if (path(all[i]).in_use()) count_in_use(path(all[i]), +1);
+    }
+  }
+}
+
+void PathSet::shuffle() {
+  const size_t planes = config_.planes;
+  const size_t rounds = share_;
+  for (size_t plane = 0; plane < planes; ++plane) {
+    for (size_t i = 0; i < rounds; ++i)
+      order_[i * planes + plane] = static_cast<uint16_t>(plane * rounds + i);
+    for (size_t i = rounds; i > 1; --i)
+      std::swap(order_[(i - 1) * planes + plane], order_[(random() % i) * planes + plane]);
+  }
+  for (size_t round = 0; round < rounds; ++round)
+    for (size_t i = planes; i > 1; --i)
+      std::swap(order_[round * planes + i - 1], order_[round * planes + random() % i]);
+}
+
+// ---------------------------------------------------------------------------------------------- selection
+
+PathId PathSet::select(PlaneMask usable) {
+  usable &= active_planes_;
+  if (usable == 0) return kNoPath;
+  const bool common = marks_are_common();
+  bool forgiven = false;
+  PathId second_choice = kNoPath;
+  // Two rounds: the end of one and the start of the next, newly shuffled, need not meet every path.
+  for (size_t step = 0; step < 2 * order_.size(); ++step) {
+    PathId id = slots_[order_[cursor_]];
+    if (++cursor_ == order_.size()) {
+      cursor_ = 0;
+      shuffle();
+    }
+    if (id == kNoPath || (usable >> at(id).plane & 1) == 0) continue;
+    if (!at(id).in_use()) {
+      id = stand_in(at(id).plane);
+      if (at(id).reluctant) continue;
+    }
+    Path& candidate = path(id);
+    if (common && candidate.state == PathState::kSkip) forgive(candidate);
+    if (candidate.late) {
+      if (second_choice == kNoPath) second_choice = id;
+    } else if (candidate.state == PathState::kGood) {
+      if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) {
+        if (candidate.mark_level > 1 && !common) miss_turns(candidate);
+        return id;
+      }
+      if (second_choice == kNoPath) second_choice = id;
+    } else if (candidate.state == PathState::kSkip) {
+      if (second_choice == kNoPath) second_choice = id;
+      if (!forgiven) {
+        if (--candidate.skip_turns == 0) forgive(candidate);
+        forgiven = true;
+      }
+    }
+  }
+  return second_choice;  // all that could carry it are marked or doubtful: take one anyway
+}
+
+// MRC 4.1: planes have equal shares, also one that has lost some of its paths: the others of it take the
+// turn, in turn. Its link to the host is as fast as ever, and those of the other planes may be full.
+PathId PathSet::stand_in(Plane plane) {
+  PlaneInfo& info = planes_[plane];
+  const size_t first = size_t{plane} * share_;
+  PathId id = kNoPath;
+  do {
+    id = slots_[first + info.next_stand_in % share_];
+    ++info.next_stand_in;
+  } while (id == kNoPath || !at(id).in_use());  // an active plane has one
+  return id;
+}
+
+PathId PathSet::control_path(Plane plane, Entropy heard) {
+  if (planes_[plane].count == 0) {
+    if (paths_.empty()) return kNoPath;
+    plane = paths_[random() % paths_.size()].plane;
+  }
+  PlaneInfo& info = planes_[plane];
+  if (info.working != kNoPath && info.working_uses < kWorkingUses) {
+    ++info.working_uses;
+    return info.working;
+  }
+  // [P] What breaks a link mostly breaks both its directions: back by the path on which the peer was heard.
+  const PathId same = heard == Entropy{} ? kNoPath : find(heard, plane);
+  if (same != kNoPath && at(same).state != PathState::kDenied) return same;
+  // Nothing is known for sure: spread, so that one dead path does not swallow every answer.
+  const size_t start = random() % info.count;
+  PathId fallback = PathId(info.first + start);
+  for (size_t i = 0; i < info.count; ++i) {
+    const PathId id = PathId(info.first + (start + i) % info.count);
+    if (at(id).state == PathState::kGood && !at(id).reluctant) return id;
+    if (at(id).state != PathState::kDenied && at(fallback).state == PathState::kDenied) fallback = id;
+  }
+  return fallback;
+}
+
+PathId PathSet::find(Entropy entropy, Plane plane) const {
+  if (plane >= config_.planes) return kNoPath;
+  const PlaneInfo& info = planes_[plane];
+  for (size_t i = info.first; i < size_t{info.first} + info.count; ++i)
+    if (paths_[i].entropy == entropy) return PathId(i);
+  return kNoPath;
+}
+
+// ---------------------------------------------------------------------------------------------------- ECN
+
+// MRC 4.2 leaves it open how long SKIP lasts. One turn takes at most half of its packets off a path; one that
+// belongs to somebody else, such as a flow that has no other, has to be left nearly alone. So every mark in a
+// row doubles what is missed, and every answer without one takes a doubling back. From the second mark on a
+// path gets single packets until their answers are better: a whole round trip of them would be too late.
+void PathSet::skip(Path& busy, uint8_t level) {
+  if (marks_are_common()) return;  // MRC 5.4: the last hop marks everything; no path is better
+  busy.mark_level = static_cast<uint8_t>(std::clamp(busy.mark_level + 1, level + 1, kMarkLevelMax + 0));
+  // MRC 4.3 [P]: a mark on a path that already skips does not add another turn.
+  if (busy.state == PathState::kGood) miss_turns(busy);
+}
+
+void PathSet::miss_turns(Path& busy) {
+  busy.state = PathState::kSkip;
+  busy.skip_turns = static_cast<uint8_t>(1u << (busy.mark_level - 1));
+  tally(&PathCounters::skipped);
+}
+
+void PathSet::forgive(Path& busy) {
+  busy.state = PathState::kGood;
+  tally(&PathCounters::forgiven);
+}
+
+void PathSet::unmarked(uint32_t packets) {
+  for (uint32_t left = std::min(packets, kMarksMemory); left > 0; --left) marks_ -= marks_ >> kMarksShift;
+}
+
+void PathSet::marked(PathId id, bool ce) {
+  if (!ce) {
+    marks_ -= marks_ >> kMarksShift;
+    if (path(id).mark_level > 0) --path(id).mark_level;
+    return;
+  }
+  marks_ += (kMarksOne - marks_) >> kMarksShift;
+  skip_once(id);
+}
+
+}  // namespace mrc
