@@ -103,6 +103,15 @@ fio_pair() {
   grep -qE 'write: .*\(16\.0MiB/' "$scratch/client.log" || fail "fio's client with $verb did not move 16 MiB"
 }
 
+# fio_refuses RW MESSAGE: fio has no such mode for this engine, whatever the device. It says so before it connects.
+fio_refuses() {
+  local status=0
+  "${as_user[@]}" fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port="$(mrc_free_port)" --bs=64k --size=1m \
+    --thread --verb=write --rw="$1" >"$scratch/client.log" 2>&1 || status=$?
+  ((status != 0)) || fail "fio takes --rw=$1: docs/verbs.md says that it does not"
+  grep -qF "$2" "$scratch/client.log" || fail "fio does not say: $2"
+}
+
 case $name in
   ucx_info)
     "${as_user[@]}" ucx_info -d >"$scratch/info.log" 2>&1 || fail "ucx_info ended with status $?"
@@ -147,6 +156,11 @@ case $name in
   fi_dgram) fabric verbs dgram mrc0-dgram ;;
   fio_write) fio_pair write ;;
   fio_read) fio_pair read ;;
+  fio_not_offered)
+    fio_refuses randwrite "RDMA network IO can't be random"
+    fio_refuses randrw 'rdma connections must be read OR write'
+    fio_refuses rw 'rdma connections must be read OR write'
+    ;;
   fio_send) fio_pair send --verify=crc32c --verify_state_save=0 ;;
   *)
     fail "there is no case '$name'"
