@@ -216,6 +216,44 @@ TEST(ResponderRules, EndpointRequestsAreAnsweredFromQpn2) {
   EXPECT_EQ(answer.entropy, craft.entropy);
 }
 
+// Packets of WRITEs that would touch a byte outside of the region, whichever part of the message they are.
+TEST(ResponderRules, NothingIsPlacedOutsideTheRegion) {
+  constexpr uint32_t kRegion = 8192;
+  constexpr uint8_t kUntouched = 0xA5;
+  struct Case {
+    const char* what;
+    Opcode opcode;
+    int64_t at;  // from the start of the region
+    uint32_t message_bytes;
+    bool refused;
+  };
+  for (const Case& each : {Case{"all inside", Opcode::kWriteOnly, kRegion - 1024, 1024, false},
+                           Case{"a byte behind", Opcode::kWriteOnly, kRegion - 1023, 1024, true},
+                           Case{"a byte before", Opcode::kWriteOnly, -1, 1024, true},
+                           Case{"far away", Opcode::kWriteOnly, int64_t{1} << 40, 1024, true},
+                           Case{"a message that does not fit", Opcode::kWriteFirst, 1024, kRegion, true},
+                           Case{"longer than the region", Opcode::kWriteMiddle, 1024, kRegion + 1, true},
+                           Case{"a middle that is the end", Opcode::kWriteMiddle, kRegion - 1024, 4096, true},
+                           Case{"a middle behind the end", Opcode::kWriteMiddle, kRegion, 4096, true},
+                           Case{"a last that began before", Opcode::kWriteLast, 1024, 4096, true},
+                           Case{"a last behind the end", Opcode::kWriteLast, kRegion - 1023, 4096, true}}) {
+    SCOPED_TRACE(each.what);
+    RulePair pair;
+    std::vector<uint8_t> memory(3 * kRegion, kUntouched);
+    const Segment region = pair.segment(pair.b, memory.data() + kRegion, kRegion, kRemoteWrite);
+    Bth bth = pair.bth(kFirst, true);
+    bth.opcode = each.opcode;
+    Craft craft;
+    craft.payload.assign(1024, 0x11);
+    inject(pair, pair.b, craft, bth, Meth{}, Tseth{},
+           Reth{region.address + static_cast<uint64_t>(each.at), region.key, each.message_bytes});
+    pair.run_for(20 * kMicrosecond);
+    EXPECT_EQ(pair.b.engine->counters().naks_sent, each.refused ? 1u : 0u);
+    EXPECT_EQ(std::count(memory.begin(), memory.end(), kUntouched),
+              memory.size() - (each.refused ? 0 : 1024));
+  }
+}
+
 TEST(ResponderRules, PortUpdatesCountFromPeersOnly) {
   RulePair pair(strict_options(2));
   Bth bth;
