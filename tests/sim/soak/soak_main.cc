@@ -134,7 +134,7 @@ void on_hang(int) {
   _exit(write(STDOUT_FILENO, epitaph[0], epitaph_bytes[0]) > 0 ? 3 : 4);
 }
 
-constexpr int kCrashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+constexpr int kCrashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 struct sigaction before_crash[std::size(kCrashes)];
 
 // Says which seed it was; then what would have happened without this (a core, a sanitizer's report).

@@ -55,6 +55,8 @@ class CheckedFlow {
   OperationSet operations_completed() const;
   std::string where() const;  // hosts and queue pair, for people
   uint32_t receives() const { return receives_; }
+  bool is_signaled(uint64_t number) const { return messages_[number].signaled; }
+  GuardedBuffer& target() { return target_; }
 
  private:
   struct Message {
