@@ -24,6 +24,7 @@ struct Connection {
   IpAddress source;
   IpAddress destination;
   uint32_t mtu = 1024;
+  uint8_t dscp = 0;                     // asked for; 0 = the device's
   uint8_t remote_access = 0;            // AccessRight bits the peer has
   Accessor domain{ProtectionDomain{}};  // this queue pair, to the memory
   bool strict = false;                  // MRC 1.0 only

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The hosts this device talks to. Queue pairs to one peer share its congestion controller (MRC 5.1, QPCC: per
-// peer address and traffic class; there is one data class).
+// The hosts this device talks to, by class of traffic. Queue pairs to one peer in one class share a
+// congestion controller (MRC 5.1, 11.20, QPCC): what the queues of one class do says nothing about those of
+// another.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
@@ -20,6 +22,7 @@ class QueuePair;
 
 struct Peer {
   IpAddress address;
+  uint8_t dscp = 0;
   uint32_t index = 0;  // small and unique among the living
   uint32_t users = 0;
   CongestionController controller;
@@ -34,12 +37,13 @@ struct Peer {
 class PeerTable {
  public:
   // `expected_senders`: how many may send to this peer at once, if that is known; see CongestionController.
-  Peer* acquire(const IpAddress& address, const CongestionConfig& config, uint32_t expected_senders,
-                uint64_t seed) {
-    auto& slot = peers_[address.bytes];
+  Peer* acquire(const IpAddress& address, uint8_t dscp, const CongestionConfig& config,
+                uint32_t expected_senders, uint64_t seed) {
+    auto& slot = peers_[{address.bytes, dscp}];
     if (slot == nullptr) {
       slot = std::make_unique<Peer>();
       slot->address = address;
+      slot->dscp = dscp;
       slot->index = take_index();
       slot->controller.reset(config, expected_senders, seed);
     }
@@ -49,11 +53,11 @@ class PeerTable {
   void release(Peer* peer) {
     if (--peer->users > 0) return;
     free_.push_back(peer->index);
-    peers_.erase(peer->address.bytes);
+    peers_.erase({peer->address.bytes, peer->dscp});
   }
   template <typename Each>
   void for_each(Each&& each) {
-    for (auto& [address, peer] : peers_) each(*peer);
+    for (auto& [key, peer] : peers_) each(*peer);
   }
 
  private:
@@ -63,7 +67,8 @@ class PeerTable {
     free_.pop_back();
     return index;
   }
-  std::map<std::array<uint8_t, 16>, std::unique_ptr<Peer>> peers_;
+  using Key = std::pair<std::array<uint8_t, 16>, uint8_t>;
+  std::map<Key, std::unique_ptr<Peer>> peers_;
   std::vector<uint32_t> free_;
   uint32_t next_index_ = 0;
 };

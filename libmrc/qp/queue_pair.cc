@@ -93,6 +93,7 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   if (attributes.state && !transition_allowed(from, to)) return false;
   const bool unconnected = from == QueuePairState::kReset || from == QueuePairState::kInit;
   if (attributes.transport && !unconnected) return false;
+  if (attributes.dscp && *attributes.dscp > 63) return false;
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
   if (attributes.retry_exponential && *attributes.retry_exponential > RetryPolicy::kForEver) return false;
@@ -116,6 +117,7 @@ void QueuePair::take_attributes(const QueuePairAttributes& attributes, const Tra
   connection_.destination = attributes.destination.value_or(connection_.destination);
   connection_.remote_qpn = attributes.destination_qpn.value_or(connection_.remote_qpn);
   connection_.mtu = attributes.mtu.value_or(connection_.mtu);
+  connection_.dscp = attributes.dscp.value_or(connection_.dscp);
   connection_.rnr_retry = attributes.rnr_retry.value_or(connection_.rnr_retry);
   connection_.rnr_timer = attributes.rnr_timer.value_or(connection_.rnr_timer);
   connection_.reads_max = attributes.reads_max.value_or(connection_.reads_max);
@@ -224,7 +226,8 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
   congestion.algorithm = services.config.congestion;
   congestion.window_bytes = services.config.window_bytes;
   congestion.nscc = services.config.nscc;
-  peer_ = services.peers.acquire(connection_.destination, congestion,
+  peer_ = services.peers.acquire(connection_.destination,
+                                 data_class(services.config, services.config.dscp_data), congestion,
                                  config_.expected_senders.value_or(services.config.expected_senders), seed_);
   own_controller_.reset(congestion);
   connection_.strict = transport_ == Transport::kMrcStrict;
@@ -284,13 +287,23 @@ void QueuePair::make_single_path(Services& services) {
   paths_.reset(config, std::span<const EvEntry>(&chosen, 1), seed_);
 }
 
+// The class the program asked for. Data that looked like a trimmed packet, or overtook acknowledgements,
+// would break the protocol.
+uint8_t QueuePair::data_class(const TransportConfig& config, uint8_t otherwise) const {
+  const uint8_t wanted = connection_.dscp;
+  const bool taken = wanted == config.dscp_control || wanted == config.dscp_trimmed ||
+                     wanted == config.dscp_trimmed_last_hop;
+  return wanted == 0 || taken ? otherwise : wanted;
+}
+
 void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
   const NetworkHeader& network = connection_.network[plane];
   // Plain RC does not react to marks, so it does not ask for them.
-  connection_.data[plane] =
-      FrameTemplate(network, config.dscp_data, speaks_mrc() ? Ecn::kEct0 : Ecn::kNotCapable);
+  connection_.data[plane] = FrameTemplate(network, data_class(config, config.dscp_data),
+                                          speaks_mrc() ? Ecn::kEct0 : Ecn::kNotCapable);
   if (!speaks_mrc()) return;
-  connection_.again[plane] = FrameTemplate(network, config.dscp_retransmission, Ecn::kEct0);
+  connection_.again[plane] =
+      FrameTemplate(network, data_class(config, config.dscp_retransmission), Ecn::kEct0);
   connection_.control[plane] = FrameTemplate(network, config.dscp_control, Ecn::kNotCapable);
   // MRC 1.6: probes travel in the data class, but must not be trimmed.
   connection_.probe[plane] = FrameTemplate(network, config.dscp_probe, Ecn::kEct0);

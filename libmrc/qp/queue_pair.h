@@ -60,6 +60,7 @@ struct QueuePairAttributes {
   std::optional<IpAddress> source;
   std::optional<IpAddress> destination;
   std::optional<Qpn> destination_qpn;
+  std::optional<uint8_t> dscp;  // class of its data; 0 or one that MRC needs itself = the device's
   std::optional<uint32_t> mtu;  // 256, 512, 1024, 2048, 4096; of datagrams 4096 if it is not given
   std::optional<Psn> receive_psn;
   std::optional<Psn> send_psn;
@@ -170,6 +171,7 @@ class QueuePair {
   uint32_t copied_segments() const;
   void start_requester(Psn first, Services& services);
   void resolve_next_hops(Services& services);
+  uint8_t data_class(const TransportConfig& config, uint8_t otherwise) const;
   void build_templates(Plane plane, const TransportConfig& config);
   void make_paths(Services& services);
   void make_single_path(Services& services);

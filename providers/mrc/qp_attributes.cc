@@ -148,6 +148,7 @@ int to_engine(const ibv_qp_attr& from, int mask, QueuePairAttributes* to) {
     if (!resolve_address(from.ah_attr, &source, &destination)) return EINVAL;
     to->source = source;
     to->destination = destination;
+    to->dscp = from.ah_attr.grh.traffic_class >> 2;
   }
   if ((mask & IBV_QP_PATH_MTU) != 0) to->mtu = 128u << from.path_mtu;
   if ((mask & IBV_QP_DEST_QPN) != 0) to->destination_qpn = Qpn{from.dest_qp_num};

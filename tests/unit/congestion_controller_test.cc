@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libmrc/congestion/controller.h"
+#include "libmrc/qp/peer_table.h"
 
 namespace mrc {
 namespace {
@@ -70,6 +71,30 @@ TEST(FixedController, NeverMoves) {
 TEST(CongestionController, ShowsTheNsccInside) {
   EXPECT_NE(make(CongestionAlgorithm::kNscc).nscc(), nullptr);
   EXPECT_NE(make(CongestionAlgorithm::kReceiverAware).nscc(), nullptr);
+}
+
+// MRC 5.1, 11.20: one controller per peer address and traffic class.
+TEST(PeerTable, OneControllerPerPeerAndClass) {
+  PeerTable table;
+  CongestionConfig config;
+  IpAddress one;
+  one.bytes[15] = 1;
+  IpAddress two;
+  two.bytes[15] = 2;
+  Peer* first = table.acquire(one, 0, config, 0, 1);
+  EXPECT_EQ(table.acquire(one, 0, config, 0, 1), first);
+  Peer* other_class = table.acquire(one, 26, config, 0, 1);
+  Peer* other_peer = table.acquire(two, 0, config, 0, 1);
+  EXPECT_NE(other_class, first);
+  EXPECT_NE(other_peer, first);
+  EXPECT_NE(other_class->index, first->index);
+  first->controller.on_sent(0, 1000);
+  EXPECT_EQ(other_class->controller.inflight(), 0u);
+  table.release(first);
+  table.release(first);
+  int left = 0;
+  table.for_each([&left](Peer&) { ++left; });
+  EXPECT_EQ(left, 2);
 }
 
 }  // namespace

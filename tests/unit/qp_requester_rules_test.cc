@@ -81,6 +81,26 @@ TEST(RequesterRules, NeverMoreInFlightThanTheCongestionWindow) {
   EXPECT_LT(packets, 20u);
 }
 
+// MRC 5.1, 7: the program's traffic class, but none that the protocol needs for itself.
+TEST(RequesterRules, DataTravelInTheClassThatWasAskedFor) {
+  const auto class_of_data = [](std::optional<uint8_t> wanted) {
+    PairOptions options = strict_options();
+    options.dscp = wanted;
+    options.tune = [](EngineConfig* config) { config->transport.dscp_data = 4; };
+    RulePair pair(options);
+    Tap tap(pair.a);
+    Tap answers(pair.b);
+    pair.write(1, 1024);
+    EXPECT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+    EXPECT_EQ(answers.last(Opcode::kAcknowledge).dscp, 46) << "answers keep theirs";
+    return tap.last(Opcode::kWriteOnly).dscp;
+  };
+  EXPECT_EQ(class_of_data({}), 4);
+  EXPECT_EQ(class_of_data(0), 4);
+  EXPECT_EQ(class_of_data(26), 26);
+  for (const uint8_t taken : {12, 16, 46}) EXPECT_EQ(class_of_data(taken), 4);
+}
+
 TEST(RequesterRules, NeverMoreThanMaxWimmImmediatesInFlight) {
   PairOptions options = strict_options();
   options.tune = [](EngineConfig* config) { config->transport.immediates_max = 4; };

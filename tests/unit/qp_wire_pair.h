@@ -97,6 +97,7 @@ struct PairOptions {
   uint32_t planes = 2;
   uint32_t first_qpn = 16;
   uint32_t mtu = 1024;
+  std::optional<uint8_t> dscp;
   double loss = 0;
   uint32_t copies = 1;  // that arrive of every frame
   bool jitter = false;
@@ -259,6 +260,7 @@ class WirePair {
     receive.destination = address_of(peer);
     receive.destination_qpn = peer.qp->qpn();
     receive.mtu = options.mtu;
+    receive.dscp = options.dscp;
     receive.receive_psn = Psn(first ? 0xFFFFF8 : 5);
     receive.answers_max = options.reads_max;
     receive.rnr_timer = 1;
