@@ -11,6 +11,7 @@
 
 #include "tests/sim/report/html.h"
 #include "tests/sim/report/json.h"
+#include "tests/sim/scenarios/run_main.h"
 #include "tests/sim/scenarios/scenario.h"
 
 namespace mrc::sim {
@@ -42,11 +43,15 @@ int report_main(int count, char** words) {
     } else if (word == "--out" && i + 1 < count) {
       out = words[++i];
     } else if (word == "--seed" && i + 1 < count) {
-      options.seed = std::strtoull(words[++i], nullptr, 10);
+      const char* wanted = parse_scenario_option(word, words[++i], &options);
+      if (wanted != nullptr) {
+        std::fprintf(stderr, "mrc_sim: --seed '%s': should be %s\n", words[i], wanted);
+        return 2;
+      }
     } else if (const Scenario* scenario = find_scenario(word); scenario != nullptr) {
       chosen.push_back(scenario);
     } else {
-      std::fprintf(stderr, "usage: %s", kReportUsage);
+      std::fprintf(stderr, "mrc_sim: there is no option or scenario '%s'\nusage: %s", words[i], kReportUsage);
       return 2;
     }
   }
@@ -54,6 +59,10 @@ int report_main(int count, char** words) {
     for (const Scenario& scenario : all_scenarios()) chosen.push_back(&scenario);
   std::error_code error;
   std::filesystem::create_directories(out, error);
+  if (error) {
+    std::fprintf(stderr, "mrc_sim: cannot make the folder %s: %s\n", out.c_str(), error.message().c_str());
+    return 1;
+  }
   std::vector<TimedResult> results;
   bool ok = true;
   for (const Scenario* scenario : chosen) {

@@ -14,7 +14,7 @@ ScenarioResult run_cold_start(const ScenarioOptions& options) {
   config.topology.tiers = 2;
   config.topology.planes = 4;
   config.topology.hosts_per_leaf = 8;
-  config.topology.leaves = std::max(2u, hosts / 8);
+  config.topology.leaves = std::max(2u, (hosts + 7) / 8);
   config.topology.spines = 16;  // room for what is dead
   config.paths = 32;
   config.backups = 8;

@@ -13,7 +13,7 @@ WorldConfig sixteen_per_leaf(uint32_t hosts, const ScenarioOptions& options) {
   config.topology.tiers = 2;
   config.topology.planes = 4;
   config.topology.hosts_per_leaf = std::min(16u, std::max(1u, hosts / 4));
-  config.topology.leaves = hosts / config.topology.hosts_per_leaf;
+  config.topology.leaves = (hosts + config.topology.hosts_per_leaf - 1) / config.topology.hosts_per_leaf;
   config.topology.spines = config.topology.hosts_per_leaf;  // no oversubscription
   config.paths = 64;
   config.window_packets = 1024;

@@ -19,6 +19,7 @@ WorldConfig two_hosts(const ScenarioOptions& options) {
   config.topology.spines = 16;
   config.paths = 16;
   config.window_packets = 2048;
+  config.srv6 = true;  // every spine carries something: with a hash the one that dies may have had no path
   config.apply(options);
   config.buffer_bytes = options.size.value_or(1u << 20);
   return config;

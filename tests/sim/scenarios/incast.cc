@@ -12,6 +12,8 @@ namespace mrc::sim {
 
 namespace {
 
+constexpr Picoseconds kRcDeadline = 100 * kPerMillisecond;  // some of its flows may need for ever
+
 struct Incast {
   std::string name;
   uint32_t senders = 0;
@@ -19,7 +21,15 @@ struct Incast {
   CongestionAlgorithm controller = CongestionAlgorithm::kReceiverAware;
   bool hint = false;  // the senders know how many they are
   std::optional<double> target;
+  Transport transport{};
 };
+
+// "127_to_1_2MB_receiver_aware": every row says whose it is.
+std::string name_of(uint32_t senders, uint64_t size, const std::string& who) {
+  const bool whole = size % 1'000'000 == 0;
+  return std::to_string(senders) + "_to_1_" + std::to_string(size / (whole ? 1'000'000 : 1'000)) +
+         (whole ? "MB_" : "KB_") + who;
+}
 
 void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResult* result,
              std::vector<Plot>* plots) {
@@ -36,16 +46,18 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   config.queue_pairs_per_host = 1;
   config.queue_pairs_at[0] = incast.senders;
   for (uint32_t host = 0; host <= incast.senders; ++host) config.hosts.push_back(host);
-  World world(config);
+  World world(config.speaking(incast.transport));
   StreamConfig stream;
   stream.message_bytes = incast.size;
   stream.depth = 1;
   for (uint32_t from = 1; from <= incast.senders; ++from) world.add_stream(from, 0, stream);
   Meter meter(world, {0}, 100 * kPerMicrosecond);
-  const bool done = world.run_until_done(kPerSecond);
+  const bool mrc = incast.transport.protocol == Protocol::kMrc;
+  const bool done = world.run_until_done(mrc ? kPerSecond : kRcDeadline);
   std::vector<double> times;
-  for (const auto& flow : world.streams()) times.push_back(to_microseconds(flow->finished_at()));
-  const double finished = *std::max_element(times.begin(), times.end());
+  for (const auto& flow : world.streams())
+    if (flow->done()) times.push_back(to_microseconds(flow->finished_at()));
+  const double finished = times.empty() ? 0 : *std::max_element(times.begin(), times.end());
   // The last hop never idle, then the way back of the last acknowledgement.
   const double bits = static_cast<double>(incast.senders) * static_cast<double>(incast.size) * 8;
   const double ideal = bits / (world.payload_gigabits() * 1e3) + to_microseconds(world.rtt());
@@ -54,11 +66,12 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   result->add(name + "ideal", ideal, "us");
   result->add(name + "finished", done ? finished : 1e9, "us");
   result->add(name + "of_ideal", done ? ideal / finished : 0).target = incast.target;
+  if (!done) result->add(name + "unfinished", incast.senders - static_cast<double>(times.size()));
   add_percentiles(result, name + "flow", times, "us");
   result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
   result->add(name + "dropped", static_cast<double>(trace.count(Fate::kDropQueue)));
   result->add(name + "retransmits", static_cast<double>(world.counters().retransmits()));
-  result->add_at_most(name + "errors", world.failures(), 0);
+  if (mrc) result->add_at_most(name + "errors", world.failures(), 0);
   (*plots)[0].series.push_back(cdf(incast.name, times));
   (*plots)[1].series.push_back(meter.series(incast.name));
 }
@@ -69,27 +82,41 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
   ScenarioResult result;
   result.plots = {{"Flow completion times under incast", "microseconds", "share", {}, false},
                   {"Goodput of the target", "ms", "Gb/s", {}, true}};
-  const auto run = [&](const Incast& incast) { run_one(options, incast, &result, &result.plots); };
+  constexpr auto kAware = CongestionAlgorithm::kReceiverAware;
+  const auto run = [&](uint32_t senders, uint64_t size, const std::string& who,
+                       CongestionAlgorithm controller, std::optional<double> target, bool hint = false,
+                       Transport transport = {}) {
+    run_one(options, {name_of(senders, size, who), senders, size, controller, hint, target, transport},
+            &result, &result.plots);
+  };
   if (options.hosts || options.size || options.controller) {
     const uint32_t senders = options.hosts.value_or(128) - 1;
-    run({"incast",
-         senders,
-         options.size.value_or(2'000'000),
-         CongestionAlgorithm::kReceiverAware,
-         false,
-         {}});
+    const uint64_t size = options.size.value_or(2'000'000);
+    if (options.controller) {
+      run(senders, size, *options.controller, kAware, {});
+    } else {
+      run(senders, size, "receiver_aware", kAware, {});
+      run(senders, size, "nscc", CongestionAlgorithm::kNscc, {});
+    }
     return result;
   }
   if (options.quick) {
-    run({"31_to_1_500KB", 31, 500'000, CongestionAlgorithm::kReceiverAware, false, 0.87});
+    run(31, 500'000, "receiver_aware", kAware, 0.87);
+    run(31, 500'000, "nscc", CongestionAlgorithm::kNscc, {});
     return result;
   }
-  run({"127_to_1_2MB", 127, 2'000'000, CongestionAlgorithm::kReceiverAware, false, 0.966});
-  run({"1023_to_1_100KB", 1023, 100'000, CongestionAlgorithm::kReceiverAware, false, 0.87});
-  run({"1023_to_1_100KB_hint", 1023, 100'000, CongestionAlgorithm::kReceiverAware, true, 0.87});
+  run(127, 2'000'000, "receiver_aware", kAware, 0.966);
+  run(1023, 100'000, "receiver_aware", kAware, 0.87);
+  run(1023, 100'000, "receiver_aware_hint", kAware, 0.87, true);
   // What MRC's own controller does with it.
-  run({"nscc_127_to_1_2MB", 127, 2'000'000, CongestionAlgorithm::kNscc, false, {}});
-  run({"nscc_1023_to_1_100KB", 1023, 100'000, CongestionAlgorithm::kNscc, false, {}});
+  run(127, 2'000'000, "nscc", CongestionAlgorithm::kNscc, {});
+  run(1023, 100'000, "nscc", CongestionAlgorithm::kNscc, {});
+  // And what RC does, in a small one.
+  run(31, 500'000, "receiver_aware", kAware, {});
+  run(31, 500'000, "nscc", CongestionAlgorithm::kNscc, {});
+  for (const Transport& transport : all_transports())
+    if (transport.protocol == Protocol::kRc)
+      run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
   return result;
 }
 
@@ -135,6 +162,7 @@ void run_victim(const ScenarioOptions& options, const VictimRun& run, ScenarioRe
     Meter target(world, {0}, 50 * kPerMicrosecond);
     world.run_until(warm_up);
     std::vector<uint64_t> before;
+    before.reserve(flows.size());
     for (const Stream* flow : flows) before.push_back(flow->completed_bytes());
     world.run_until(end);
     victim_rate[crowded ? 1 : 0] = victim.rate(warm_up, end);
@@ -171,12 +199,11 @@ ScenarioResult run_incast_victim(const ScenarioOptions& options) {
   const Transport mrc{};
   std::vector<VictimRun> runs = {{"receiver_aware", mrc, CongestionAlgorithm::kReceiverAware, true},
                                  {"nscc", mrc, CongestionAlgorithm::kNscc, false}};
-  if (options.controller) runs = {{"mrc", mrc, CongestionAlgorithm::kNscc, true}};
+  if (options.controller) runs = {{*options.controller, mrc, CongestionAlgorithm::kNscc, true}};
   if (!options.quick)
-    for (const uint32_t queue_pairs : {1u, 8u}) {
-      const Transport rc{Protocol::kRc, queue_pairs};
-      runs.push_back({rc.name(), rc, CongestionAlgorithm::kNone, false});
-    }
+    for (const Transport& transport : all_transports())
+      if (transport.protocol == Protocol::kRc)
+        runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
   for (const VictimRun& run : runs) run_victim(options, run, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tests/sim/scenarios/run_main.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
+#include <type_traits>
 
 #include "libmrc/wire/identifiers.h"
 #include "tests/sim/report/json.h"
@@ -17,21 +20,25 @@ const char* const kRunUsage =
     "             --rate GBPS (per plane) --rtt US --controller none|nscc|receiver_aware\n"
     "             --trimming on|off --ecn-last-hop on|off --srv6 on|off\n";
 
+const char* const kUnknownOption = "an option";
+
 namespace {
 
+// A number from `least` to `most`; without a fraction if T has none.
 template <typename T>
-bool parse_number(const char* text, T* out, double least) {
+bool parse_number(const char* text, T* out, double least, double most) {
   char* end = nullptr;
   const double value = std::strtod(text, &end);
-  if (end == text || *end != 0 || value < least) return false;
+  if (end == text || *end != 0 || !(value >= least && value <= most)) return false;
+  if (std::is_integral_v<T> && value != std::floor(value)) return false;
   *out = static_cast<T>(value);
   return true;
 }
 
 template <typename T>
-bool parse_optional(const char* text, std::optional<T>* out, double least) {
+bool parse_optional(const char* text, std::optional<T>* out, double least, double most) {
   T value{};
-  if (!parse_number(text, &value, least)) return false;
+  if (!parse_number(text, &value, least, most)) return false;
   *out = value;
   return true;
 }
@@ -50,49 +57,65 @@ void list_scenarios() {
 
 }  // namespace
 
-bool parse_scenario_option(const std::string& word, const char* value, ScenarioOptions* options) {
-  if (word == "--seed") return parse_number(value, &options->seed, 0);
-  if (word == "--hosts") return parse_optional(value, &options->hosts, 2);
-  if (word == "--planes") return parse_optional(value, &options->planes, 1) && *options->planes <= kPlanesMax;
-  if (word == "--paths") return parse_optional(value, &options->paths, 1);
-  if (word == "--size") return parse_optional(value, &options->size, 1);
-  if (word == "--messages") return parse_optional(value, &options->messages, 1);
-  if (word == "--loss") return parse_optional(value, &options->loss, 0) && *options->loss <= 1;
-  if (word == "--rate") return parse_optional(value, &options->rate, 0.001);
-  if (word == "--rtt") return parse_optional(value, &options->rtt, 0.1);
-  if (word == "--trimming") return parse_switch(value, &options->trimming);
-  if (word == "--ecn-last-hop") return parse_switch(value, &options->ecn_last_hop);
-  if (word == "--srv6") return parse_switch(value, &options->srv6);
+const char* parse_scenario_option(const std::string& word, const char* value, ScenarioOptions* options) {
+  if (word == "--seed") return parse_number(value, &options->seed, 0, 1e15) ? nullptr : "a whole number";
+  if (word == "--hosts") return parse_optional(value, &options->hosts, 2, 65536) ? nullptr : "2 to 65536";
+  if (word == "--planes") return parse_optional(value, &options->planes, 1, kPlanesMax) ? nullptr : "1 to 16";
+  if (word == "--paths") return parse_optional(value, &options->paths, 1, 1024) ? nullptr : "1 to 1024";
+  if (word == "--size")
+    return parse_optional(value, &options->size, 1, 1u << 30) ? nullptr : "1 to 1073741824 bytes";
+  if (word == "--messages")
+    return parse_optional(value, &options->messages, 1, 1e6) ? nullptr : "1 to 1000000";
+  if (word == "--loss") return parse_optional(value, &options->loss, 0, 1) ? nullptr : "a share, 0 to 1";
+  if (word == "--rate") return parse_optional(value, &options->rate, 0.1, 10000) ? nullptr : "0.1 to 10000";
+  if (word == "--rtt") return parse_optional(value, &options->rtt, 1, 1e6) ? nullptr : "1 to 1000000";
+  if (word == "--trimming") return parse_switch(value, &options->trimming) ? nullptr : "on or off";
+  if (word == "--ecn-last-hop") return parse_switch(value, &options->ecn_last_hop) ? nullptr : "on or off";
+  if (word == "--srv6") return parse_switch(value, &options->srv6) ? nullptr : "on or off";
   if (word == "--controller") {
     options->controller = value;
-    return *options->controller == "none" || *options->controller == "nscc" ||
-           *options->controller == "receiver_aware";
+    for (const char* known : {"none", "nscc", "receiver_aware"})
+      if (*options->controller == known) return nullptr;
+    return "none, nscc or receiver_aware";
   }
-  return false;
+  return kUnknownOption;
 }
 
+namespace {
+
+int refuse(const std::string& why) {
+  std::fprintf(stderr, "mrc_sim: %s\nusage: %s", why.c_str(), kRunUsage);
+  list_scenarios();
+  return 2;
+}
+
+}  // namespace
+
 int run_main(int count, char** words) {
-  const Scenario* scenario = count > 0 ? find_scenario(words[0]) : nullptr;
+  if (count == 0) return refuse("which scenario?");
+  const Scenario* scenario = find_scenario(words[0]);
+  if (scenario == nullptr) return refuse(std::string("there is no scenario '") + words[0] + "'");
   ScenarioOptions options;
   bool json = false;
-  bool good = scenario != nullptr;
-  for (int i = 1; good && i < count; ++i) {
+  for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
     if (word == "--json") {
       json = true;
     } else if (word == "--quick") {
       options.quick = true;
     } else {
-      good = i + 1 < count && parse_scenario_option(word, words[i + 1], &options);
-      ++i;
+      const char* value = i + 1 < count ? words[++i] : "";
+      const char* wanted = parse_scenario_option(word, value, &options);
+      if (wanted == kUnknownOption) return refuse("there is no option '" + word + "'");
+      if (wanted != nullptr) return refuse(word + " '" + value + "': should be " + wanted);
     }
   }
-  if (!good) {
-    std::fprintf(stderr, "usage: %s", kRunUsage);
-    list_scenarios();
-    return 2;
+  ScenarioResult result;
+  try {
+    result = scenario->run(options);
+  } catch (const std::invalid_argument& impossible) {
+    return refuse(impossible.what());
   }
-  ScenarioResult result = scenario->run(options);
   result.scenario = scenario->name;
   result.seed = options.seed;
   std::fputs((json ? to_json(result) : to_table(result)).c_str(), stdout);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <stdexcept>
 
 #include "tests/sim/core/frame_headers.h"
 
@@ -70,6 +72,15 @@ void WorldConfig::apply(const ScenarioOptions& options) {
 }
 
 void WorldConfig::fit_network() {
+  TopologyConfig wires = topology;
+  wires.host_delay = wires.spine_delay = wires.core_delay = 0;
+  if (wires.base_rtt(mtu) >= rtt) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "a round trip of %g us is too short: at this rate the wires alone take %g us",
+                  to_microseconds(rtt), to_microseconds(wires.base_rtt(mtu)));
+    throw std::invalid_argument(text);
+  }
   topology.set_rtt(rtt, mtu);
   topology.set_queues(mtu, trimming, ecn_last_hop);
 }
