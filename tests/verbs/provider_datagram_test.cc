@@ -17,6 +17,7 @@ class DatagramTest : public LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
+    if (HasFatalFailure()) return;
     ibv_qp_init_attr wanted = queue_pair_wanted(send_queue, receive_queue);
     wanted.qp_type = IBV_QPT_UD;
     for (ibv_qp*& qp : datagram) {

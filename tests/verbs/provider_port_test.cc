@@ -17,6 +17,7 @@ class PortTest : public LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
+    if (HasFatalFailure()) return;
     const char* directory = getenv("MRC_RUNDIR");
     ASSERT_NE(directory, nullptr);
     const int fd =

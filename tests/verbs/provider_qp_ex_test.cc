@@ -18,6 +18,7 @@ class ExtendedTest : public LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
+    if (HasFatalFailure()) return;
     ibv_qp_init_attr_ex attributes = wanted(kAll);
     ASSERT_NE(base = ibv_create_qp_ex(context, &attributes), nullptr);
     ASSERT_NE(qp = ibv_qp_to_qp_ex(base), nullptr);

@@ -18,6 +18,7 @@ class SharedReceiveTest : public LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
+    if (HasFatalFailure()) return;
     ibv_srq_init_attr wanted{};
     wanted.attr = {16, 2, 0};
     wanted.srq_context = this;

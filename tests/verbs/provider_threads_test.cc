@@ -17,6 +17,7 @@ class ThreadsTest : public LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
+    if (HasFatalFailure()) return;
     ibv_srq_init_attr wanted{};
     wanted.attr = {256, 1, 0};
     ASSERT_NE(shared = ibv_create_srq(domain, &wanted), nullptr);
