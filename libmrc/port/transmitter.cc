@@ -3,6 +3,12 @@
 
 namespace mrc {
 
+namespace {
+// A plane begins a burst with at least so many buffers: data and the answers behind them shall not be torn
+// apart because the buffers are used up in between.
+constexpr uint32_t kSpareBuffers = 4;
+}  // namespace
+
 Transmitter::Transmitter(std::span<Port* const> ports) : lanes_(ports.size()) {
   for (size_t i = 0; i < ports.size(); ++i) lanes_[i].port = ports[i];
 }
@@ -22,8 +28,12 @@ size_t Transmitter::room(Plane plane, const MacAddress& next_hop) {
 
 bool Transmitter::refill(Lane& lane) {
   flush(lane);
-  lane.acquired = static_cast<uint32_t>(lane.port->acquire(lane.frames));
+  if (lane.acquired == 0) take_buffers(lane);
   return lane.acquired > 0;
+}
+
+void Transmitter::take_buffers(Lane& lane) {
+  lane.acquired += static_cast<uint32_t>(lane.port->acquire(std::span(lane.frames).subspan(lane.acquired)));
 }
 
 void Transmitter::flush(Lane& lane) {
@@ -33,6 +43,7 @@ void Transmitter::flush(Lane& lane) {
   for (uint32_t i = lane.staged; i < lane.acquired; ++i) lane.frames[i - lane.staged] = lane.frames[i];
   lane.acquired -= lane.staged;
   lane.staged = 0;
+  if (lane.acquired < kSpareBuffers) take_buffers(lane);
 }
 
 void Transmitter::flush_all() {

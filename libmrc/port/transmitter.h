@@ -50,6 +50,7 @@ class Transmitter {
     std::array<TxFrame, kBurst> frames{};
   };
   bool refill(Lane& lane);
+  void take_buffers(Lane& lane);
   void flush(Lane& lane);
 
   std::vector<Lane> lanes_;
