@@ -245,6 +245,7 @@ class QueuePair {
   bool active_ = false;
   bool counted_ = false;         // among the engine's connected ones
   uint64_t received_burst_ = 0;  // the burst in which something last arrived
+  bool answers_waited_ = false;  // what the responder has to say was held back in the last burst
   std::atomic<bool> doorbell_{false};
   QueuePair* next_doorbell_ = nullptr;
 };

@@ -186,9 +186,12 @@ QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_a
     if (state() == QueuePairState::kError) return More::kNothing;
     report_drained(cx);
   }
-  // Answers ride behind the data, on the same path, so that the peer sees both at once.
-  if (responder_.control_due() && (!fresh_answers || responder_.control_urgent() || burst.packets > 0))
-    responder_.send_control_packets(cx, burst.last_path);
+  // Answers ride behind the data, on the same path, so that the peer sees both at once. For that they wait
+  // for one burst, but not for another.
+  if (responder_.control_due()) {
+    answers_waited_ = fresh_answers && !answers_waited_ && !responder_.control_urgent() && burst.packets == 0;
+    if (!answers_waited_) responder_.send_control_packets(cx, burst.last_path);
+  }
   if (burst.window_closed && !waiting_ && cx.services.config.congestion != CongestionAlgorithm::kNone) {
     waiting_ = true;
     // Who came in vain keeps its place.

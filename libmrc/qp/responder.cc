@@ -61,7 +61,7 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
       ++counters.duplicates;
       cx.note(TraceEvent::kDuplicate, psn);
       trigger_ = trigger;
-      sack_due_ = sack_urgent_ = true;
+      sack_due_ = sack_wanted_ = sack_urgent_ = true;
       return;
     case ReceiveWindow::Arrival::kNew:
       break;
@@ -89,11 +89,12 @@ void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Reque
 
   // MRC 12.S5, 3.1, SPEC 7.5.2: what makes a SACK go out.
   unsacked_bytes_ += std::max<uint32_t>(kSackCountMin, static_cast<uint32_t>(packet.payload.size()));
-  const bool urgent = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
-  if (urgent || packet.bth.ack_request || !anything_received_) {
+  const bool wanted = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
+  if (wanted || packet.bth.ack_request || !anything_received_) {
     trigger_ = trigger;
     sack_due_ = true;
-    sack_urgent_ = sack_urgent_ || urgent;
+    sack_wanted_ = sack_wanted_ || wanted;
+    sack_urgent_ = sack_urgent_ || packet.bth.retransmission;
   }
   anything_received_ = true;
   advance(cx, requester);
@@ -119,7 +120,7 @@ void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
     trigger_ = Trigger{};
     trigger_.psn = window_.cumulative();
     trigger_.plane = plane;
-    sack_due_ = sack_urgent_ = true;
+    sack_due_ = sack_wanted_ = sack_urgent_ = true;
   }
   if (arrival != ReceiveWindow::Arrival::kNew) return;
   send_nack(

@@ -34,9 +34,9 @@ class Responder {
     if (!nak_) nak_ = ResponderFault{psn, syndrome, false};
   }
 
-  // Whether an answer waits to be sent, and sending it. Answers that only an AckReq asked for are not urgent:
-  // they may wait for one burst, so that they ride behind the data the application sends in return (`behind`:
-  // its path).
+  // Whether an answer waits to be sent, and sending it. Those that speak of losses are urgent. The others may
+  // wait for one burst, so that they ride behind the data the application sends in return (`behind`: its
+  // path): a peer that hears of its completion first may stop polling before the data come.
   bool control_due() const { return sack_due_ || ack_due_ || probe_count_ > 0; }
   bool control_urgent() const { return sack_urgent_ || probe_count_ > 0; }
   void send_control_packets(Context& cx, PathId behind);
@@ -106,7 +106,8 @@ class Responder {
   uint32_t unsacked_bytes_ = 0;   // MRC 3.1, sack_trigger_cnt
   bool anything_received_ = false;
   bool sack_due_ = false;
-  bool sack_urgent_ = false;
+  bool sack_wanted_ = false;  // an ACK alone does not do
+  bool sack_urgent_ = false;  // it does not wait for a burst
   bool ack_due_ = false;
   Trigger trigger_;
   std::array<ProbeAnswer, 16> probes_{};  // to be answered at the end of the burst

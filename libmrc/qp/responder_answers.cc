@@ -34,7 +34,7 @@ void Responder::send_control_packets(Context& cx, PathId behind) {
   const PathId path = behind != kNoPath ? behind : path_back(cx, trigger_.plane, trigger_.entropy);
   // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when
   // nothing is missing and the SACK was due for no other reason: one frame less per message.
-  const bool ack_says_all = ack_due_ && !sack_urgent_ && window_.held() == 0 &&
+  const bool ack_says_all = ack_due_ && !sack_wanted_ && window_.held() == 0 &&
                             cx.connection.extension == PeerExtension::kSupported;
   if (ack_says_all) {
     sack_due_ = false;
@@ -78,7 +78,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   }
   if (!send_control(cx, path, cx.connection.control, bth, sack)) return;
   ++cx.services.counters.sacks_sent;
-  sack_due_ = sack_urgent_ = false;
+  sack_due_ = sack_wanted_ = sack_urgent_ = false;
   unsacked_bytes_ = 0;
 }
 
