@@ -311,12 +311,16 @@ TEST(NsccQuickAdapt, TheWindowBecomesWhatCameThrough) {
   EXPECT_TRUE(nscc.ignoring());
 }
 
-TEST(NsccQuickAdapt, AlsoOnDelayAlone) {  // qa_threshold, 4 x target
-  Nscc nscc = make();
-  nscc.on_sent(0, 100 * kPacket);
-  nscc.on_sack(sack(0, kPacket, 0));
-  nscc.on_sack(sack(kQaWindow, kPacket, 37 * kMicrosecond));
-  EXPECT_EQ(nscc.cwnd(), 2 * kPacket);
+TEST(NsccQuickAdapt, AlsoOnDelayAloneIfNothingIsTrimmed) {  // qa_threshold, 4 x target
+  NsccConfig config = reference();
+  for (const bool trimming : {false, true}) {
+    config.trimming = trimming;
+    Nscc nscc = make(config);
+    nscc.on_sent(0, 100 * kPacket);
+    nscc.on_sack(sack(0, kPacket, 0));
+    nscc.on_sack(sack(kQaWindow, kPacket, 37 * kMicrosecond));
+    EXPECT_EQ(nscc.cwnd(), trimming ? config.max_cwnd : 2 * kPacket);
+  }
 }
 
 TEST(NsccQuickAdapt, NotIfMuchCameThrough) {  // achieved < max_cwnd >> qa_gate = 28 125
