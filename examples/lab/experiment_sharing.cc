@@ -8,7 +8,7 @@ namespace mrc::lab {
 namespace {
 
 constexpr int kMbit = 60;
-constexpr double kStartSecondsMax = 12;
+constexpr double kStartSecondsMax = 30;
 
 // One plane with two spines. The first flow has both; the second is given the first spine alone.
 Result two_flows() {
@@ -60,14 +60,14 @@ Result incast() {
   if (!result.trouble.empty()) return result;
   std::vector<Watched> watched = {{"victim, h9 to h4", "h4"}, {"7 senders to h2, sum", "h2"}};
   for (const std::string& sender : senders) watched.push_back({sender, sender, true});
-  Flow victim(&lab, "h9", "h4", write_flow(34));
+  Flow victim(&lab, "h9", "h4", write_flow(56));
   Timeline timeline(&lab, watched);
   timeline.watch(4.5);
   const double alone_end = timeline.now();
   timeline.mark("7:1 incast starts");
   std::vector<std::unique_ptr<Flow>> flows;
   for (const std::string& sender : senders)
-    flows.push_back(std::make_unique<Flow>(&lab, sender, "h2", write_flow(22)));
+    flows.push_back(std::make_unique<Flow>(&lab, sender, "h2", write_flow(42)));
   const auto all_send = [&] {
     for (size_t i = 2; i < watched.size(); ++i)
       if (timeline.mean(i, timeline.now() - 0.5, timeline.now()) <= 0) return false;
