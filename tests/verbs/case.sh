@@ -12,7 +12,7 @@ bin=$build_dir/bin
 
 # Short: the names of sockets live below it, and those are limited to 107 bytes.
 scratch=$build_dir/t/$$
-mkdir -p "$scratch"
+mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
 finish() {
   stop_watchdog
   mrc_stop_all

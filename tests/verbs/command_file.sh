@@ -23,7 +23,7 @@ trap 'exit 1' INT TERM
 
 if [[ $backend == broker ]]; then
   scratch=$build_dir/t/b$$
-  mkdir -p "$scratch"
+  mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
   export MRC_BROKER=$scratch/broker
   "$build_dir/bin/mrcd" &
   daemon=$!

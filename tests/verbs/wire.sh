@@ -24,7 +24,7 @@ ip netns del "mrc-try-$$"
 
 # Short: the names of sockets live below it, and those are limited to 107 bytes.
 scratch=$build_dir/t/$$
-mkdir -p "$scratch"
+mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
 a=mrc-a-$$ b=mrc-b-$$
 finish() {
   stop_watchdog
