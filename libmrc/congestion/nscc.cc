@@ -188,8 +188,8 @@ bool Nscc::quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay) {
   if (config_.disable_qa) return false;
   if (ignoring() && discardable) return true;
   if (now < qa_end_) return false;
-  // MRC 5.2: delay is a reason only where nothing is trimmed. A flow that has little in flight behind the long
-  // queue of another would never get out of it.
+  // MRC 5.2: delay is a reason only where nothing is trimmed. A flow that has little in flight behind the
+  // long queue of another would never get out of it.
   const bool trouble = qa_trigger_ || (!config_.trimming && delay > config_.qa_threshold);
   const bool fires = trouble && achieved_bytes_ < config_.max_cwnd >> config_.qa_gate;
   if (fires) {
