@@ -384,7 +384,8 @@ def entry(name, form, given, entropy):
 
 def main():
     out = ["// SPDX-License-Identifier: BSD-2-Clause\n",
-           "// Written by make_vectors.py: change that, not this.\n// clang-format off\n#pragma once\n\n",
+           "// Written by make_vectors.py: change that, not this. Long because it is every kind of packet, byte by byte.\n"
+           "// clang-format off\n#pragma once\n\n",
            '#include "tests/unit/golden/golden_frame.h"\n\n',
            "namespace mrc::golden {\n\ninline constexpr Frame kFrames[] = {\n"]
     number = 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Written by make_vectors.py: change that, not this.
+// Written by make_vectors.py: change that, not this. Long because it is every kind of packet, byte by byte.
 // clang-format off
 #pragma once
 
