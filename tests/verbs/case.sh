@@ -12,12 +12,11 @@ bin=$build_dir/bin
 
 # Short: the names of sockets live below it, and those are limited to 107 bytes.
 scratch=$build_dir/t/$$
-mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
+mkdir -p "$scratch"
 finish() {
   stop_watchdog
   mrc_stop_all
   rm -rf "$scratch"
-  rmdir "$build_dir/t" 2>/dev/null || true
 }
 trap finish EXIT
 trap 'fail "it was told to end"' INT TERM

@@ -16,14 +16,13 @@ finish() {
   [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true
   [[ -z $daemon ]] || { kill -TERM "$daemon" && wait "$daemon" || true; }
   [[ -z $scratch ]] || rm -rf "$scratch"
-  rmdir "$build_dir/t" 2>/dev/null || true
 }
 trap finish EXIT
 trap 'exit 1' INT TERM
 
 if [[ $backend == broker ]]; then
   scratch=$build_dir/t/b$$
-  mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
+  mkdir -p "$scratch"
   export MRC_BROKER=$scratch/broker
   "$build_dir/bin/mrcd" &
   daemon=$!

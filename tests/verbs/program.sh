@@ -16,7 +16,6 @@ finish() {
   stop_watchdog
   [[ -z $child ]] || kill -KILL "$child" 2>/dev/null || true
   rm -rf "$MRC_RUNDIR"
-  rmdir "$build_dir/t" 2>/dev/null || true
 }
 trap finish EXIT
 trap 'exit 1' INT TERM

@@ -6,8 +6,8 @@ set -euo pipefail
 
 mrcrun=$1/bin/mrcrun
 scratch=$1/t/$$
-mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
-trap 'rm -rf "$scratch"; rmdir "$1/t" 2>/dev/null || true' EXIT
+mkdir -p "$scratch"
+trap 'rm -rf "$scratch"' EXIT
 export MRC_RUNDIR=$scratch/run
 mkdir -m 700 "$MRC_RUNDIR"
 

@@ -24,7 +24,7 @@ ip netns del "mrc-try-$$"
 
 # Short: the names of sockets live below it, and those are limited to 107 bytes.
 scratch=$build_dir/t/$$
-mkdir -p "$scratch" || mkdir -p "$scratch" # the last of others may have removed the parent in between
+mkdir -p "$scratch"
 a=mrc-a-$$ b=mrc-b-$$
 finish() {
   stop_watchdog
@@ -32,7 +32,6 @@ finish() {
   ip netns del "$a" 2>/dev/null || true
   ip netns del "$b" 2>/dev/null || true
   rm -rf "$scratch"
-  rmdir "$build_dir/t" 2>/dev/null || true
 }
 trap finish EXIT
 trap 'fail "it was told to end"' INT TERM
