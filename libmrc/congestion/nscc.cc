@@ -160,8 +160,8 @@ void Nscc::multiplicative_decrease(Nanoseconds now, Nanoseconds delay) {
   stop_fast_increase();
   const auto target = static_cast<double>(config_.target_delay);
   if (average_delay_ <= target) return;
-  // At most once per base_rtt; [P] where queues are longer than that, once per round trip: marks of packets
-  // that were sent before the last decrease tell nothing of what it did.
+  // At most once per base_rtt; [P] where packets queue for longer, once per that time: marks of packets that
+  // were under way at the last decrease tell nothing of what it did.
   if (decreased_ && now - decreased_at_ < std::max(base_rtt_, delay)) return;
   decreased_ = true;
   decreased_at_ = now;
