@@ -426,8 +426,8 @@ TEST(Grh, IsTheIpHeaderAsReceived) {
     const Layout at = layout_of(golden_frame(name));
     Packet packet;
     ASSERT_EQ(decode(bytes, &packet), DecodeError::kNone);
-    Bytes expected(at.v4 ? 20 : 0, 0);
-    expected.insert(expected.end(), &bytes[at.inner], &bytes[at.udp]);
+    Bytes expected(kGrhBytes, 0);
+    std::copy(&bytes[at.inner], &bytes[at.udp], expected.begin() + (at.v4 ? 20 : 0));
     Bytes got(kGrhBytes + 1, 0xEE);
     write_grh(got.data(), packet);
     EXPECT_EQ(got.back(), 0xEE);
