@@ -333,6 +333,26 @@ TEST(CmPrograms, APortBelongsToOneProcess) {
       });
 }
 
+// Ranks of a job ask for any port at the same time, and listen later.
+TEST(CmPrograms, PortsThatWereGivenOutCanBeListenedOn) {
+  constexpr int kPorts = 300;
+  Link here, there;
+  const auto side = [](Link& mine, Link& others) {
+    rdma_event_channel* channel = rdma_create_event_channel();
+    std::vector<rdma_cm_id*> ids(kPorts);
+    for (rdma_cm_id*& id : ids) REQUIRE(rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) == 0);
+    mine.tell(0);
+    others.hear();
+    for (rdma_cm_id* id : ids) REQUIRE(rdma_bind_addr(id, Address("127.0.0.1", 0).get()) == 0);
+    mine.tell(0);
+    others.hear();
+    for (rdma_cm_id* id : ids) REQUIRE(rdma_listen(id, 1) == 0);
+    mine.tell(0);
+    others.hear();
+  };
+  run([&] { side(here, there); }, [&] { side(there, here); });
+}
+
 TEST(CmPrograms, AKilledPeerIsADisconnect) {
   Link ports, done;
   const pid_t victim = start([&] {

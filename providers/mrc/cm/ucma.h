@@ -17,6 +17,7 @@
 #include "providers/mrc/cm/event_channel.h"
 #include "providers/mrc/cm/event_numbers.h"
 #include "providers/mrc/cm/exchange.h"
+#include "providers/mrc/cm/port_reservation.h"
 
 namespace mrc::provider {
 
@@ -51,6 +52,7 @@ class Ucma {
     bool on_device = false;  // the address has been found to be the device's
     bool routed = false;
     cm::GidPair gids;
+    PortReservation reservation;                   // of a port that was chosen for a server
     std::optional<PortRegistry::Binding> binding;  // in the registry
 
     bool listening = false;
@@ -95,7 +97,7 @@ class Ucma {
   int query_route(const Command& command, const rdma_ucm_query& request);
   int set_option(const Command& command, const rdma_ucm_set_option& request);
   int bind(Id& id, const SocketAddress& address);
-  int choose_port(const Id& id, uint16_t* port);
+  int choose_port(const Id& id, uint16_t* port, PortReservation* reservation);
   bool port_taken_here(const Id& id, uint16_t port, const cm::BoundAddress& address) const;
   int register_port(Id& id);
   void settle_gids(Id& id);

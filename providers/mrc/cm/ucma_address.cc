@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <random>
 
 #include "providers/mrc/address.h"
 #include "providers/mrc/clock.h"
@@ -45,9 +46,10 @@ bool Ucma::port_taken_here(const Id& id, uint16_t port, const cm::BoundAddress& 
   });
 }
 
-int Ucma::choose_port(const Id& id, uint16_t* port) {
+// Anywhere: ranks of one job, which start at the same time, shall not all look at the same ports.
+int Ucma::choose_port(const Id& id, uint16_t* port, PortReservation* reservation) {
   constexpr unsigned kCount = kPortLast - kPortFirst + 1;
-  const auto first = static_cast<unsigned>(clock_now() / 1000 * 2654435761u % kCount);
+  const unsigned first = std::random_device{}() % kCount;
   for (unsigned i = 0; i < kCount; ++i) {
     const auto candidate = static_cast<uint16_t>(kPortFirst + (first + i) % kCount);
     const bool taken = std::any_of(ids_.begin(), ids_.end(),
@@ -57,7 +59,7 @@ int Ucma::choose_port(const Id& id, uint16_t* port) {
                                             port_of(entry.second.source) == candidate;
                                    }) ||
                        (exchange_.running() && exchange_.ports().in_use(id.service_at(candidate)));
-    if (taken) continue;
+    if (taken || !reservation->take(id.service_at(candidate))) continue;
     *port = candidate;
     return 0;
   }
@@ -82,9 +84,10 @@ int Ucma::bind(Id& id, const SocketAddress& address) {
   if (!is_any(wanted) && !is_local(wanted)) return -EADDRNOTAVAIL;
   const uint16_t port = port_of(wanted);
   if (port == 0) {
-    // Nobody else is told before somebody listens: programs that only look around shall not start the device.
+    // Only reserved, not registered, before somebody listens: programs that look around do not start the
+    // device.
     uint16_t chosen = 0;
-    if (const int error = choose_port(id, &chosen); error != 0) return error;
+    if (const int error = choose_port(id, &chosen, &id.reservation); error != 0) return error;
     set_port(&wanted, chosen);
     id.source = wanted;
   } else {
@@ -143,10 +146,11 @@ int Ucma::resolve_ip(const Command& command, const rdma_ucm_resolve_ip& request)
     }
     uint16_t port = is_ip(id->source) ? port_of(id->source) : 0;
     if (port == 0)
-      if (const int error = choose_port(*id, &port); error != 0) return error;
+      if (const int error = choose_port(*id, &port, &id->reservation); error != 0) return error;
     id->source = source;
     set_port(&id->source, port);
   }
+  id->reservation = {};  // who calls is not found by its port
   settle_gids(*id);
   post(*id, kAddressResolved);
   return 0;
