@@ -340,8 +340,10 @@ TEST(LinkMonitorTest, AskingResolves) {
   with_network([](LinkMonitor& monitor, ControlLoop& loop) {
     const std::string other = "mrc-unit-" + std::to_string(getpid());
     if (!run_command("ip netns add " + other)) GTEST_SKIP() << "no named namespaces here";
-    const bool made = run_command("ip link set y netns " + other + " && ip -n " + other +
-                                  " addr add 10.9.0.2/24 dev y && ip -n " + other + " link set y up");
+    // Not "ip -n": that wants to change mounts, which not every chroot allows.
+    const std::string there = "nsenter --net=/run/netns/" + other + " ip ";
+    const bool made = run_command("ip link set y netns " + other + " && " + there +
+                                  "addr add 10.9.0.2/24 dev y && " + there + "link set y up");
     const IpAddress near = IpAddress::v4(10, 9, 0, 2);
     const bool up = made && follow(loop, [&] { return monitor.find("x")->up; });
     bool resolved = false;
