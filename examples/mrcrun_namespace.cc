@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "examples/mrcrun_view.h"
+#include "examples/own_mounts.h"
 
 namespace mrc {
 namespace {
@@ -31,11 +32,6 @@ bool enter_user_namespace() {
   write_text("/proc/self/setgroups", "deny");  // older kernels have no such file
   return write_text("/proc/self/uid_map", user + " " + user + " 1") &&
          write_text("/proc/self/gid_map", group + " " + group + " 1");
-}
-
-// What the host mounts later shall appear here too, but nothing of ours there.
-bool keep_mounts_here() {
-  return mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0;
 }
 
 }  // namespace

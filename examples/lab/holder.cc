@@ -20,6 +20,7 @@
 
 #include "examples/lab/host_config.h"
 #include "examples/lab/rpc.h"
+#include "examples/own_mounts.h"
 
 namespace mrc::lab {
 namespace {
@@ -59,7 +60,7 @@ bool Holder::build(std::string* error) {
 
 // Programs in the lab see their own processes in /proc, and the hosts by name.
 void Holder::prepare_mounts() {
-  if (::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) std::perror("mount --make-rslave /");
+  if (!keep_mounts_here()) std::perror("mounts of the lab's own");
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     std::perror("mount /proc");
 }

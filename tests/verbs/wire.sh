@@ -49,22 +49,26 @@ fail() {
   exit 1
 }
 
+# inside HOST COMMAND...: in its network. Not "ip netns exec" or "ip -n": those change mounts, which not every chroot
+# allows.
+inside() { nsenter --net="/run/netns/$1" "${@:2}"; }
+
 # network PLANES [MTU]: hosts $a (10.77.P.1) and $b (10.77.P.2), joined by v0, v1, ...
 network() {
   local host plane
   for host in "$a" "$b"; do
     ip netns add "$host"
-    ip netns exec "$host" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
-    ip -n "$host" link set lo up
+    inside "$host" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
+    inside "$host" ip link set lo up
   done
   for ((plane = 0; plane < $1; ++plane)); do
     ip link add "v$plane" mtu "${2:-4300}" netns "$a" type veth peer name "v$plane" mtu "${2:-4300}" netns "$b"
-    ip -n "$a" addr add "10.77.$plane.1/24" dev "v$plane"
-    ip -n "$b" addr add "10.77.$plane.2/24" dev "v$plane"
-    ip -n "$a" addr add "fd77:0:$plane::1/64" dev "v$plane" nodad
-    ip -n "$b" addr add "fd77:0:$plane::2/64" dev "v$plane" nodad
-    ip -n "$a" link set "v$plane" up
-    ip -n "$b" link set "v$plane" up
+    inside "$a" ip addr add "10.77.$plane.1/24" dev "v$plane"
+    inside "$b" ip addr add "10.77.$plane.2/24" dev "v$plane"
+    inside "$a" ip addr add "fd77:0:$plane::1/64" dev "v$plane" nodad
+    inside "$b" ip addr add "fd77:0:$plane::2/64" dev "v$plane" nodad
+    inside "$a" ip link set "v$plane" up
+    inside "$b" ip link set "v$plane" up
   done
   for host in "$a" "$b"; do mkdir -m 700 "$scratch/run.$host"; done
 }
@@ -82,11 +86,11 @@ settings() {
 
 # Any program on a host. Not a function: its pid must be the program's.
 on() {
-  prefix=(ip netns exec "$1" env MRC_RUNDIR="$scratch/run.$1" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
+  prefix=(nsenter --net="/run/netns/$1" env MRC_RUNDIR="$scratch/run.$1" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
     timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "$bin/mrcrun")
 }
 
-listens() { [[ -n $(ip netns exec "$1" ss -Hltn "sport = :$2") ]]; }
+listens() { [[ -n $(inside "$1" ss -Hltn "sport = :$2") ]]; }
 
 # start_pair TAG SERVER_HOST CLIENT_HOST ADDRESS TOOL ARGUMENTS...: pids in server_TAG and client_TAG.
 start_pair() {
@@ -126,7 +130,7 @@ rows() {
 }
 
 # sent HOST PLANE: bytes that have left by it.
-sent() { ip netns exec "$1" cat "/sys/class/net/v$2/statistics/tx_bytes"; }
+sent() { inside "$1" awk -v interface="v$2:" '$1 == interface { print $10 }' /proc/net/dev; }
 
 # used HOST PLANES BYTES: every plane has carried so much at least.
 used() {
@@ -140,10 +144,10 @@ used() {
 no_icmp() {
   local host count
   for host in "$a" "$b"; do
-    count=$(ip netns exec "$host" awk '$1 == "Icmp:" && !seen++ { for (i = 1; i <= NF; ++i) if ($i == "OutDestUnreachs") at = i; next }
+    count=$(inside "$host" awk '$1 == "Icmp:" && !seen++ { for (i = 1; i <= NF; ++i) if ($i == "OutDestUnreachs") at = i; next }
       $1 == "Icmp:" { print $at }' /proc/net/snmp)
     ((count == 0)) || fail "$host sent $count ICMP errors"
-    count=$(ip netns exec "$host" awk '$1 ~ /^Icmp6Out(DestUnreachs|ParmProblems)$/ { n += $2 } END { print n + 0 }' \
+    count=$(inside "$host" awk '$1 ~ /^Icmp6Out(DestUnreachs|ParmProblems)$/ { n += $2 } END { print n + 0 }' \
       /proc/net/snmp6)
     ((count == 0)) || fail "$host sent $count ICMPv6 errors"
   done
@@ -173,10 +177,10 @@ await_growth() {
 
 flap() {
   await_growth "$a" 2 'the plane is not used'
-  ip -n "$b" link set v2 down
+  inside "$b" ip link set v2 down
   sleep 1
   await_growth "$a" 1 'the other planes do not go on'
-  ip -n "$b" link set v2 up
+  inside "$b" ip link set v2 up
   await_growth "$a" 2 'the plane that came back is not used'
 }
 
@@ -193,7 +197,7 @@ srv6_settings() {
 
 # Reads frames on a plane of $b until one is IPv4 in IPv6 to the address that the settings make.
 watch_srv6() {
-  ip netns exec "$b" timeout 30 python3 - "$1" <<'PYTHON'
+  inside "$b" timeout 30 python3 - "$1" <<'PYTHON'
 import socket, sys
 plane = int(sys.argv[1])
 want_source = socket.inet_pton(socket.AF_INET6, 'fd00:4d52:9%x05::' % plane)
@@ -210,11 +214,11 @@ PYTHON
 # Gb/s of payload that the bare driver moves from $a to $b over plane 0.
 bare_rate() {
   local mac receiver
-  mac=$(ip netns exec "$b" cat /sys/class/net/v0/address)
-  mrc_start "$scratch/bare.log" ip netns exec "$b" timeout 30 "$bin/bare_wire" receive v0
+  mac=$(inside "$b" ip -brief link show v0 | awk '{ print $3 }')
+  mrc_start "$scratch/bare.log" nsenter --net="/run/netns/$b" timeout 30 "$bin/bare_wire" receive v0
   receiver=$mrc_pid
   sleep 0.5
-  ip netns exec "$a" timeout 30 "$bin/bare_wire" send v0 "$mac" 2
+  inside "$a" timeout 30 "$bin/bare_wire" send v0 "$mac" 2
   wait "$receiver" || fail 'the bare receiver heard nothing'
 }
 
@@ -335,7 +339,7 @@ mtu = 4096'
     chown 65534:65534 "$scratch/run.$a"
     chmod 644 "$scratch/$a.toml"
     on "$a"
-    prefix=("${prefix[@]:0:8}" setpriv --reuid=65534 --regid=65534 --clear-groups "${prefix[@]:8}")
+    prefix=("${prefix[@]:0:${#prefix[@]}-1}" setpriv --reuid=65534 --regid=65534 --clear-groups "$bin/mrcrun")
     setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$bin/mrcrun" || exit 77
     status=0
     "${prefix[@]}" ibv_rc_pingpong -d mrc0 -g 0 >"$scratch/out.log" 2>"$scratch/err.log" || status=$?
