@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Counts the results in JUnit files as ctest writes them; fails when a test failed or none ran."""
+"""Counts the results in JUnit files as ctest writes them; fails when a test failed or none ran. What the failed ones
+said last is shown once more, for in the whole output it is hard to find."""
+import os
 import sys
 import xml.etree.ElementTree as xml
 
+LAST_LINES = 30
+
 passed, failed, skipped = 0, [], []
 for name in sys.argv[1:]:
+    folder = os.path.basename(name).removesuffix(".xml")
     for case in xml.parse(name).getroot().iter("testcase"):
         status = case.get("status")
         if status == "run":
@@ -17,7 +22,10 @@ for name in sys.argv[1:]:
             reasons = [line.strip() for line in lines if "skip" in line.lower()]
             skipped.append(f"{case.get('name')}: {reasons[0] if reasons else 'no reason given'}")
         else:
-            failed.append(case.get("name"))
+            failed.append(f"{case.get('name')} in {folder}" if folder != case.get("name") else folder)
+            output = (case.findtext("system-out") or "").splitlines()
+            if output:
+                print(f"\n--- {failed[-1]}: its last lines", *output[-LAST_LINES:], sep="\n")
 
 print()
 for line in skipped:
