@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/engine/state_report.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -194,11 +195,12 @@ void add_responder(Text& text, const QueuePair& qp) {
            responder.fault() != nullptr ? ", faulted" : "");
 }
 
+// A record may be newer than `now`: the engine goes by the time of its last poll.
 void add_trace(Text& text, EventTrace& trace, Nanoseconds now) {
   for (size_t i = 0; i < trace.size(); ++i) {
     const TraceRecord& record = trace.at(i);
-    text.add("    %12.6f ms ago %-14s psn %-8u path %-5d value %u\n", milliseconds(now - record.time),
-             name_of(record.event), record.psn.value(),
+    text.add("    %12.6f ms ago %-14s psn %-8u path %-5d value %u\n",
+             milliseconds(now - std::min(now, record.time)), name_of(record.event), record.psn.value(),
              record.path == kNoPath ? -1 : static_cast<int>(record.path), record.value);
   }
 }
