@@ -6,5 +6,6 @@ add_executable(provider_test provider_objects_test.cc provider_data_test.cc prov
 target_link_libraries(provider_test PRIVATE ibverbs GTest::gtest_main)
 mrc_verbs_test(provider 300 ${program} $<TARGET_FILE:provider_test>)
 if(NOT MRC_SANITIZE)  # as with the stock programs
+  mrc_verbs_test(provider_nobody 300 ${program_nobody} $<TARGET_FILE:provider_test>)
   mrc_verbs_test(mrcrun 60 ${CMAKE_CURRENT_SOURCE_DIR}/provider_mrcrun.sh ${CMAKE_BINARY_DIR})
 endif()

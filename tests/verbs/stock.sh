@@ -282,6 +282,10 @@ case $name in
     chown 65534:65534 "$MRC_RUNDIR"
     explains "$MRC_RUNDIR" 'MRC_RUNDIR|own'
     ;;
+  fuse_refused)
+    # The kernel mounts nothing for an ordinary user: who insists is told so.
+    MRC_CMDFD=fuse explains mrc0 'Operation not permitted' CAP_SYS_ADMIN
+    ;;
   config_typo)
     printf '[device]\nplannes = 4\n' >"$scratch/mrc.toml"
     MRC_CONFIG=$scratch/mrc.toml explains "$scratch/mrc.toml" plannes '(line |:)2' 'known keys.*planes'
