@@ -2,6 +2,7 @@
 #include "tests/sim/fabric/switch.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "libmrc/path/srv6_template.h"
 #include "libmrc/wire/srv6.h"
@@ -15,12 +16,25 @@ constexpr uint8_t kUsidTier[] = {kTierT0, kTierT1, kTierT2};  // leaf, spine, co
 constexpr const char* kTierName[] = {"leaf", "spine", "core"};
 }  // namespace
 
+namespace {
+// Large networks have more than the 256 switches per tier that the last byte can name: the rest of the number
+// goes into the bits of the plane. Planes share no switch, so every uSID stays the only one in its network.
+constexpr uint32_t kUsidIndexes = 16 * 256;
+
+uint16_t make_wide_usid(uint8_t tier, Plane plane, uint32_t index) {
+  if (index >= kUsidIndexes)
+    throw std::invalid_argument("a plane has uSIDs for " + std::to_string(kUsidIndexes) +
+                                " switches per tier, and this network needs more");
+  return make_usid(tier, static_cast<Plane>(plane ^ index >> 8), static_cast<uint8_t>(index));
+}
+}  // namespace
+
 uint16_t usid_of(Tier tier, Plane plane, uint32_t index) {
-  return make_usid(kUsidTier[static_cast<size_t>(tier)], plane, static_cast<uint8_t>(index));
+  return make_wide_usid(kUsidTier[static_cast<size_t>(tier)], plane, index);
 }
 
 uint16_t usid_of_host(Plane plane, uint32_t place_at_leaf) {
-  return make_usid(kTierHost, plane, static_cast<uint8_t>(place_at_leaf));
+  return make_wide_usid(kTierHost, plane, place_at_leaf);
 }
 
 Switch::Switch(Tier tier, Plane plane, uint32_t index, uint64_t salt)

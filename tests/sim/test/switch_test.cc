@@ -94,6 +94,37 @@ TEST(Switch, UsidsChooseTheCore) {
     EXPECT_EQ(delivered(fabric, fabric.find_link(Link::Kind::kCore, 0, core / 2, core), true), 1u);
 }
 
+// A tier has more switches than a byte can count; 16 pods further on there must not be a switch of the same
+// name.
+TEST(Switch, UsidsReachEveryHostOfALargeNetwork) {
+  TopologyConfig config = TopologyConfig::fat_tree(32);
+  config.hosts_per_leaf = 1;
+  config.cores_per_spine = 1;
+  Fabric fabric(config, 1);
+  Recorder recorder(fabric);
+  for (uint32_t to = 1; to < config.host_count(); ++to) {
+    FrameSpec spec;
+    spec.to = to;
+    spec.payload = 64;
+    spec.entropy = to;
+    spec.srv6 = true;
+    spec.outer_destination = fabric.usid_path(0, to, 0, to);
+    send_frame(fabric, spec);
+  }
+  fabric.run_until(kPerMillisecond);
+  ASSERT_EQ(recorder.arrivals.size(), config.host_count() - 1);
+  for (const Arrival& arrival : recorder.arrivals) EXPECT_EQ(arrival.host, arrival.entropy);
+}
+
+TEST(Switch, MoreSwitchesThanUsidsIsAnError) {
+  TopologyConfig config = two_tiers(1);
+  config.hosts_per_leaf = 1;
+  config.leaves = 4096;
+  EXPECT_NO_THROW(Fabric(config, 1));
+  config.leaves = 4097;
+  EXPECT_THROW(Fabric(config, 1), std::invalid_argument);
+}
+
 TEST(Switch, UnknownUsidsAndAddressesAreDropped) {
   Fabric fabric(two_tiers(2), 1);
   Recorder recorder(fabric);
