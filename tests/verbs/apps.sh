@@ -36,6 +36,9 @@ ucx() {
   grep -qE '^Final: +[1-9][0-9]*' "$scratch/client.log" || fail "ucx_perftest -t $test has no result"
 }
 
+# uct TRANSPORT TEST ARGUMENTS...: the same without UCP above, so that nothing takes the place of the operation.
+uct() { ucx all "$2" -d mrc0:1 -x "$1" "${@:3}"; }
+
 # mpi RANKS MCA...: the checker of every byte, on that many ranks.
 mpi() {
   local ranks=$1
@@ -103,6 +106,22 @@ fio_pair() {
   grep -qE 'write: .*\(16\.0MiB/' "$scratch/client.log" || fail "fio's client with $verb did not move 16 MiB"
 }
 
+# fio_notices: who takes SENDs without the marks that it wants says so. Otherwise the others would prove nothing.
+fio_notices() {
+  local port common
+  port=$(mrc_free_port)
+  common=(--ioengine=rdma --port="$port" --bs=64k --size=1m --thread --verify_state_save=0)
+  mrc_start "$scratch/server.log" "${as_user[@]}" fio --name=server "${common[@]}" --iodepth=512 --rw=read --verify=crc32c
+  server=$mrc_pid
+  await_cm_listener 0106 "$port" "$server" || fail 'fio does not listen'
+  mrc_start "$scratch/client.log" "${as_user[@]}" fio --name=client "${common[@]}" --iodepth=16 --rw=write \
+    --hostname=127.0.0.1 --verb=send
+  wait "$mrc_pid" || fail "fio ended with status $?"
+  ! wait "$server" || fail 'the server takes data without marks for good ones'
+  mrc_started=()
+  grep -q 'verify: bad magic header' "$scratch/server.log" || fail 'the server does not say what is wrong'
+}
+
 # fio_refuses RW MESSAGE: fio has no such mode for this engine, whatever the device. It says so before it connects.
 fio_refuses() {
   local status=0
@@ -130,6 +149,13 @@ case $name in
   ucx_am_lat) ucx rc_v,self ucp_am_lat -n 1000 -s 64 ;;
   ucx_sleep) ucx rc_v,self tag_lat -n 500 -s 8 -E sleep ;;
   ucx_stream) ucx rc_v,self stream_bw -n 500 -s 8192 ;;
+  ucx_threads) ucx rc_v,self tag_bw -n 500 -s 4096 -T 4 -M multi ;;
+  ucx_tag_large) ucx rc_v,self tag_bw -n 50 -w 10 -s 1048576 ;;
+  ucx_uct_am_lat) uct rc_verbs am_lat -n 1000 -s 8 -D short ;;
+  ucx_uct_put_bw) uct rc_verbs put_bw -n 500 -s 65536 -D zcopy ;;
+  ucx_uct_get) uct rc_verbs get -n 500 -s 65536 -D zcopy ;;
+  ucx_uct_ud_am_bw) uct ud_verbs am_bw -n 500 -s 1024 -D bcopy ;;
+  ucx_ud_am_lat) ucx ud_v,self ucp_am_lat -n 500 -s 64 ;;
   ucx_ud_tag_lat) ucx ud_v,self tag_lat -n 1000 -s 8 ;;
   ucx_ud_tag_bw) ucx ud_v,self tag_bw -n 200 -s 65536 ;;
   ucx_ud_put_bw) ucx ud_v,self ucp_put_bw -n 200 -s 4096 ;;
@@ -154,8 +180,9 @@ case $name in
   fi_msg) fabric verbs msg mrc0 ;;
   fi_rdm) fabric "verbs;ofi_rxm" rdm mrc0 ;;
   fi_dgram) fabric verbs dgram mrc0-dgram ;;
-  fio_write) fio_pair write ;;
-  fio_read) fio_pair read ;;
+  fio_write) fio_pair write --verify=crc32c --verify_state_save=0 ;;
+  fio_read) fio_pair read --verify=crc32c --verify_state_save=0 ;;
+  fio_notices) fio_notices ;;
   fio_not_offered)
     fio_refuses randwrite "RDMA network IO can't be random"
     fio_refuses randrw 'rdma connections must be read OR write'

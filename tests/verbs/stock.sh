@@ -158,6 +158,8 @@ case $name in
   write_bw_2_qps) bandwidth ib_write_bw -s 65536 -n 1000 -q 2 ;;
   write_bw_64_qps) bandwidth ib_write_bw -s 16384 -n 200 -q 64 ;;
   write_bw_both_qps) bandwidth ib_write_bw -s 65536 -n 500 -q 8 -b ;;
+  write_bw_both_64_qps) bandwidth ib_write_bw -s 16384 -n 100 -q 64 -b ;;
+  write_bw_inline) bandwidth ib_write_bw -s 64 -n 2000 -I 64 ;;
   write_bw_seconds) bandwidth ib_write_bw -s 65536 -D 3 ;;
   write_bw_ipv6) ipv6 ib_write_bw -s 65536 -n 500 ;;
   write_lat_seconds)
@@ -179,6 +181,11 @@ case $name in
   send_bw_ipv6) ipv6 ib_send_bw -s 65536 -n 500 ;;
   send_bw_ud_ipv6) ipv6 ib_send_bw -s 2048 -n 500 -c UD ;;
   send_bw_ud_qps) bandwidth ib_send_bw -s 2048 -n 500 -c UD -q 4 ;;
+  send_bw_inline) bandwidth ib_send_bw -s 64 -n 2000 -I 64 ;;
+  send_lat_seconds)
+    pair ib_send_lat -s 8 -D 3
+    rows 1 3
+    ;;
   send_lat_all)
     pair ib_send_lat -a -n 20 # it measures the CPU's frequency for half a second per row
     rows 23 5
@@ -205,10 +212,23 @@ case $name in
   read_bw_64_qps) bandwidth ib_read_bw -s 16384 -n 100 -q 64 ;;
   read_bw_seconds) bandwidth ib_read_bw -s 65536 -D 3 ;;
   read_bw_ipv6) ipv6 ib_read_bw -s 65536 -n 500 ;;
+  read_lat_all)
+    pair ib_read_lat -a -n 20
+    rows 23 5
+    ;;
+  read_lat_seconds)
+    pair ib_read_lat -s 8 -D 3
+    rows 1 3
+    ;;
   read_lat_events) latency ib_read_lat -s 8 -n 500 -e ;;
   atomic_bw_both_qps) bandwidth ib_atomic_bw -n 500 -q 8 -b ;;
   atomic_bw_events) bandwidth ib_atomic_bw -n 1000 -e ;;
   atomic_bw_seconds) bandwidth ib_atomic_bw -D 3 ;;
+  atomic_lat_seconds)
+    pair ib_atomic_lat -D 3
+    rows 1 3
+    ;;
+  atomic_bw_64_qps) bandwidth ib_atomic_bw -n 100 -q 64 ;;
   atomic_bw_ipv6) ipv6 ib_atomic_bw -n 500 ;;
   atomic_lat_events) latency ib_atomic_lat -n 500 -e ;;
   read_lat) latency ib_read_lat -s 8 -n 1000 ;;

@@ -100,12 +100,17 @@ case $name in
     says client 'end 0'
     ;;
   write_bw) perf ib_write_bw -s 65536 -n 1000 ;;
+  write_lat) perf ib_write_lat -s 8 -n 500 ;;
   write_bw_both_qps) perf ib_write_bw -s 65536 -n 300 -q 4 -b ;;
   write_bw_qps) perf ib_write_bw -s 65536 -n 500 -q 4 ;;
   send_bw) perf ib_send_bw -s 65536 -n 500 ;;
   send_bw_srq) perf ib_send_bw -s 16384 -n 500 --use-srq ;;
   send_lat_events) perf ib_send_lat -s 64 -n 500 -e ;;
   send_lat_ud) perf ib_send_lat -s 64 -n 500 -c UD ;;
+  send_bw_ud) perf ib_send_bw -s 2048 -n 500 -c UD ;;
+  send_lat) perf ib_send_lat -s 8 -n 500 ;;
+  read_lat) perf ib_read_lat -s 8 -n 500 ;;
+  atomic_bw) perf ib_atomic_bw -n 500 ;;
   read_bw) perf ib_read_bw -s 65536 -n 500 ;;
   atomic_lat) perf ib_atomic_lat -n 500 ;;
   *)
