@@ -123,6 +123,7 @@ bool EthdevDevice::configure(const Config& config, std::string* error) {
              std::to_string(config.frame_bytes) + " that are needed; set a smaller \"mtu\" in [device]";
     return false;
   }
+  read_mac();
   if (rte_eth_dev_start(port_) == 0) return true;
   *error = std::string("it does not start (") + rte_strerror(rte_errno) + ")";
   return false;
@@ -137,12 +138,10 @@ EthdevDevice::~EthdevDevice() {
     rte_eth_dev_close(port_);
 }
 
-MacAddress EthdevDevice::mac() const {
+void EthdevDevice::read_mac() {
   rte_ether_addr address{};
-  MacAddress mac;
   rte_eth_macaddr_get(port_, &address);
-  std::memcpy(mac.bytes.data(), address.addr_bytes, mac.bytes.size());
-  return mac;
+  std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());
 }
 
 bool EthdevDevice::link_up() const {

@@ -28,7 +28,7 @@ class EthdevDevice {
   EthdevDevice(const EthdevDevice&) = delete;
   EthdevDevice& operator=(const EthdevDevice&) = delete;
 
-  MacAddress mac() const;
+  const MacAddress& mac() const { return mac_; }
   bool link_up() const;  // as the driver says; af_packet's always says yes
 
   uint16_t receive(rte_mbuf** frames, uint16_t count) { return rte_eth_rx_burst(port_, 0, frames, count); }
@@ -38,11 +38,13 @@ class EthdevDevice {
   EthdevDevice() = default;
   bool create(const Config& config, std::string* error);
   bool configure(const Config& config, std::string* error);
+  void read_mac();
 
   std::string bus_;
   std::string name_;
   bool created_ = false;
   uint16_t port_ = RTE_MAX_ETHPORTS;
+  MacAddress mac_;
 };
 
 // The plug-in with a driver, as start_eal() wants it: "net_pcap" -> "librte_net_pcap.so".

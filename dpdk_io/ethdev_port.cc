@@ -12,7 +12,7 @@
 namespace mrc {
 
 EthdevPort::EthdevPort(MemifPort& local, const MeshState& mesh, EthdevDevice& device, const Config& config)
-    : local_(local), mesh_(mesh), device_(device), config_(config), address_(device.mac()) {}
+    : local_(local), mesh_(mesh), config_(config), device_(&device) {}
 
 EthdevPort::~EthdevPort() {
   if (in_forked_child()) return;
@@ -23,6 +23,18 @@ EthdevPort::~EthdevPort() {
 void EthdevPort::free_frames(rte_mbuf** frames, size_t count) {
   if (count > 0)
     rte_mempool_put_bulk(mesh_.pool, reinterpret_cast<void**>(frames), static_cast<unsigned>(count));
+}
+
+MacAddress EthdevPort::address() const {
+  if (in_forked_child()) return {};
+  BurstScope burst(guard_);
+  const EthdevDevice* device = device_.load(std::memory_order_acquire);
+  return device != nullptr ? device->mac() : MacAddress{};
+}
+
+void EthdevPort::replace_device(EthdevDevice* device) {
+  device_.store(device, std::memory_order_release);
+  guard_.wait();
 }
 
 bool EthdevPort::resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) {
@@ -50,7 +62,13 @@ size_t EthdevPort::receive(std::span<RxFrame> frames) {
 
 size_t EthdevPort::receive_wire(std::span<RxFrame> frames) {
   rte_mbuf* mbufs[kBurst];
-  const size_t count = device_.receive(mbufs, static_cast<uint16_t>(std::min(frames.size(), kBurst)));
+  size_t count = 0;
+  {
+    BurstScope burst(guard_);
+    EthdevDevice* device = device_.load(std::memory_order_acquire);
+    if (device != nullptr)
+      count = device->receive(mbufs, static_cast<uint16_t>(std::min(frames.size(), kBurst)));
+  }
   if (count == 0) return 0;
   if (fault() != PlaneFault::kNone) {
     counters_.dropped_by_fault += count;
@@ -105,25 +123,12 @@ void EthdevPort::transmit_wire(std::span<const TxFrame> frames) {
     return;
   }
   if (pending_.count > 0) push_pending();
+  const MacAddress source = address();
   rte_mbuf* mbufs[kBurst];
   while (!frames.empty()) {
     const size_t burst = std::min(frames.size(), kBurst);
-    size_t count = 0;
-    for (size_t i = 0; i < burst; ++i) {
-      auto* mbuf = static_cast<rte_mbuf*>(frames[i].handle);
-      if (NextHops::is_handle(frames[i].data) &&
-          !next_hops_.write_mac(NextHops::number_in(frames[i].data), frames[i].data)) {
-        ++counters_.dropped_without_link;
-        free_frames(&mbuf, 1);
-        continue;
-      }
-      mbuf->data_len = static_cast<uint16_t>(frames[i].length);
-      mbuf->pkt_len = frames[i].length;
-      mbufs[count++] = mbuf;
-    }
-    size_t sent = 0;
-    if (pending_.count == 0 && count > 0) sent = device_.transmit(mbufs, static_cast<uint16_t>(count));
-    counters_.frames_sent += sent;
+    const size_t count = prepare(frames.first(burst), source, mbufs);
+    const size_t sent = pending_.count == 0 ? push(mbufs, count) : 0;
     const size_t kept = std::min(count - sent, PendingFrames::kMax - pending_.count);
     std::copy_n(mbufs + sent, kept, pending_.frames.begin() + pending_.count);
     pending_.count += static_cast<uint32_t>(kept);
@@ -133,11 +138,39 @@ void EthdevPort::transmit_wire(std::span<const TxFrame> frames) {
   }
 }
 
-void EthdevPort::push_pending() {
-  const uint16_t sent = device_.transmit(pending_.frames.data(), static_cast<uint16_t>(pending_.count));
-  if (sent == 0) return;
+// Writes the addresses: those of neighbours change, and the port's own is another with another device, while
+// the engine keeps what it was told first.
+size_t EthdevPort::prepare(std::span<const TxFrame> frames, const MacAddress& source, rte_mbuf** mbufs) {
+  size_t count = 0;
+  for (const TxFrame& frame : frames) {
+    auto* mbuf = static_cast<rte_mbuf*>(frame.handle);
+    if (NextHops::is_handle(frame.data) &&
+        !next_hops_.write_mac(NextHops::number_in(frame.data), frame.data)) {
+      ++counters_.dropped_without_link;
+      free_frames(&mbuf, 1);
+      continue;
+    }
+    std::memcpy(frame.data + 6, source.bytes.data(), source.bytes.size());
+    mbuf->data_len = static_cast<uint16_t>(frame.length);
+    mbuf->pkt_len = frame.length;
+    mbufs[count++] = mbuf;
+  }
+  return count;
+}
+
+size_t EthdevPort::push(rte_mbuf** frames, size_t count) {
+  BurstScope burst(guard_);
+  EthdevDevice* device = device_.load(std::memory_order_acquire);
+  const size_t sent =
+      device != nullptr && count > 0 ? device->transmit(frames, static_cast<uint16_t>(count)) : 0;
   counters_.frames_sent += sent;
-  pending_.count -= sent;
+  return sent;
+}
+
+void EthdevPort::push_pending() {
+  const size_t sent = push(pending_.frames.data(), pending_.count);
+  if (sent == 0) return;
+  pending_.count -= static_cast<uint32_t>(sent);
   std::copy_n(pending_.frames.begin() + sent, pending_.count, pending_.frames.begin());
 }
 

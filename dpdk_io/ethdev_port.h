@@ -21,11 +21,11 @@ class EthdevPort final : public Port {
     std::function<bool(const IpAddress&)> is_local;
     std::function<void()> wanted;  // a destination has been added to next_hops()
   };
-  // What is given outlives the port, but for the configuration.
+  // What is given outlives the port, but for the configuration and a device that is replaced.
   EthdevPort(MemifPort& local, const MeshState& mesh, EthdevDevice& device, const Config& config);
   ~EthdevPort() override;
 
-  MacAddress address() const override { return address_; }
+  MacAddress address() const override;
   bool link_up() const override { return local_.link_up() && wire_up_.load(std::memory_order_relaxed); }
   bool resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) override;
   size_t receive(std::span<RxFrame> frames) override;
@@ -40,20 +40,25 @@ class EthdevPort final : public Port {
   // --- the control loop ---
   NextHops& next_hops() { return next_hops_; }
   void set_wire_up(bool up) { wire_up_.store(up, std::memory_order_relaxed); }
+  // Null: none for now. The one before is not used any more when it returns.
+  void replace_device(EthdevDevice* device);
 
  private:
   PlaneFault fault() const { return mesh_.faults->planes[config_.plane].load(std::memory_order_relaxed); }
   size_t receive_wire(std::span<RxFrame> frames);
   void transmit_local(std::span<const TxFrame> frames);
   void transmit_wire(std::span<const TxFrame> frames);
+  size_t prepare(std::span<const TxFrame> frames, const MacAddress& source, rte_mbuf** mbufs);
+  size_t push(rte_mbuf** frames, size_t count);
   void push_pending();
   void free_frames(rte_mbuf** frames, size_t count);
 
   MemifPort& local_;
   const MeshState& mesh_;
-  EthdevDevice& device_;
   const Config config_;
-  const MacAddress address_;
+  // The data path uses the device only inside a burst; who replaces it waits for the guard.
+  mutable BurstGuard guard_;
+  std::atomic<EthdevDevice*> device_;
   NextHops next_hops_;
   std::atomic<bool> wire_up_{true};
   bool wire_first_ = false;

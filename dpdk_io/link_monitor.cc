@@ -74,14 +74,18 @@ std::unique_ptr<LinkMonitor> LinkMonitor::open(ControlLoop& loop, std::string* e
 }
 
 bool LinkMonitor::load(std::string* error) {
-  interfaces_.clear();
+  const auto before = std::exchange(interfaces_, {});
   neighbours_.clear();
   {
     std::lock_guard lock(addresses_mutex_);
     addresses_.clear();
   }
-  return dump(RTM_GETLINK, AF_UNSPEC, error) && dump(RTM_GETADDR, AF_UNSPEC, error) &&
-         dump(RTM_GETNEIGH, AF_UNSPEC, error);
+  if (!dump(RTM_GETLINK, AF_UNSPEC, error)) return false;
+  for (const auto& [index, interface] : before)
+    if (const auto now = interfaces_.find(index);
+        now != interfaces_.end() && now->second.name == interface.name)
+      now->second.life = interface.life;
+  return dump(RTM_GETADDR, AF_UNSPEC, error) && dump(RTM_GETNEIGH, AF_UNSPEC, error);
 }
 
 bool LinkMonitor::dump(uint16_t type, uint8_t family, std::string* error) {
@@ -129,7 +133,9 @@ void LinkMonitor::take_link(const nlmsghdr& message, bool gone) {
     return;
   }
   const Attributes attributes = attributes_of(message, link);
-  Interface& interface = interfaces_[link->ifi_index];
+  const auto [entry, is_new] = interfaces_.try_emplace(link->ifi_index);
+  Interface& interface = entry->second;
+  if (is_new) interface.life = ++lives_;
   interface.index = link->ifi_index;
   if (const rtattr* name = attributes[IFLA_IFNAME])
     interface.name.assign(static_cast<const char*>(RTA_DATA(name)),

@@ -22,6 +22,7 @@ namespace mrc {
 
 struct Interface {
   int index = 0;
+  uint32_t life = 0;  // no two interfaces that this monitor ever saw have the same, even of the same index
   std::string name;
   MacAddress mac;
   uint32_t mtu = 0;
@@ -66,6 +67,7 @@ class LinkMonitor {
   std::unique_ptr<RtNetlink> questions_;
   Handler changed_;
   std::map<int, Interface> interfaces_;
+  uint32_t lives_ = 0;
   std::map<std::pair<int, AddressBytes>, MacAddress> neighbours_;
   mutable std::mutex addresses_mutex_;
   std::set<std::pair<AddressBytes, int>> addresses_;  // with the interface

@@ -54,4 +54,13 @@ void NextHops::set_mac(uint32_t number, const MacAddress& mac) {
   macs_[number].store(value | kKnown, std::memory_order_relaxed);
 }
 
+void NextHops::forget_macs() {
+  for (uint32_t i = 0; i < count(); ++i) {
+    macs_[i].store(0, std::memory_order_relaxed);
+    entries_[i].neighbour.reset();
+    entries_[i].ask_at = 0;
+    entries_[i].asked = 0;
+  }
+}
+
 }  // namespace mrc

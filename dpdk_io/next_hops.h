@@ -49,6 +49,7 @@ class NextHops {
   uint32_t count() const { return count_.load(std::memory_order_acquire); }
   Entry& entry(uint32_t number) { return entries_[number]; }
   void set_mac(uint32_t number, const MacAddress& mac);
+  void forget_macs();  // and asks for all of them at once
 
  private:
   static constexpr uint64_t kKnown = uint64_t{1} << 63;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "dpdk_io/eal.h"
@@ -73,8 +74,8 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
   }
   Wire wire;
   wire.config = &port;
-  if (!port.interface.empty()) wire.interface = monitor_->find(port.interface)->index;
-  wire.device = EthdevDevice::open({port, mesh_.slot(), needed, mesh_.state().pool}, error);
+  if (!port.interface.empty()) wire.interface_life = monitor_->find(port.interface)->life;
+  wire.device = open_device(port, error);
   if (wire.device == nullptr) return false;
   const EthdevPort::Config config{port.plane, [this](const IpAddress& address) { return is_local(address); },
                                   [fd = wake_fd_] {
@@ -84,6 +85,11 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
   wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), mesh_.state(), *wire.device, config);
   wires_.push_back(std::move(wire));
   return true;
+}
+
+std::unique_ptr<EthdevDevice> WirePorts::open_device(const PortConfig& port, std::string* error) const {
+  return EthdevDevice::open(
+      {port, mesh_.slot(), needed_interface_mtu(config_, config_.mtu), mesh_.state().pool}, error);
 }
 
 Port* WirePorts::port(Plane plane) {
@@ -110,10 +116,31 @@ void WirePorts::refresh_link(Wire& wire) {
   bool up = true;
   if (!wire.config->interface.empty()) {
     const Interface* interface = monitor_->find(wire.config->interface);
-    up = interface != nullptr && interface->up && interface->index == wire.interface;
+    up = interface != nullptr && interface->up;
+    if (up && interface->life != wire.interface_life) reopen(wire, *interface);
+    up = up && interface->life == wire.interface_life;
   }
   if (wire.config->backend == PortBackend::kEthdev) up = up && wire.device->link_up();
   wire.port->set_wire_up(up);
+}
+
+// An interface that was deleted and made anew, or moved away and back: sockets on the old one hear nothing of
+// it. What does not work now is tried again with every refresh.
+void WirePorts::reopen(Wire& wire, const Interface& interface) {
+  if (wire.config->backend != PortBackend::kAfPacket) return;  // the driver's affair
+  if (interface.mtu < needed_interface_mtu(config_, config_.mtu)) return;
+  wire.port->set_wire_up(false);
+  wire.port->replace_device(nullptr);
+  wire.device.reset();  // first: DPDK has few ports
+  std::string error;
+  wire.device = open_device(*wire.config, &error);
+  if (wire.device == nullptr) {
+    if (debugging()) std::fprintf(stderr, "%s\n", error.c_str());
+    return;
+  }
+  wire.port->next_hops().forget_macs();
+  wire.port->replace_device(wire.device.get());
+  wire.interface_life = interface.life;
 }
 
 bool WirePorts::refresh_next_hops(Wire& wire, Nanoseconds now) {

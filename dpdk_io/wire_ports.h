@@ -31,7 +31,7 @@ class WirePorts {
  private:
   struct Wire {
     const PortConfig* config = nullptr;
-    int interface = 0;  // its number when the port was opened; one that is made anew has another
+    uint32_t interface_life = 0;  // of the interface that the device is bound to
     std::unique_ptr<EthdevDevice> device;
     std::unique_ptr<EthdevPort> port;
   };
@@ -39,11 +39,13 @@ class WirePorts {
   WirePorts(const DeviceConfig& config, MemifMesh& mesh) : config_(config), mesh_(mesh) {}
   bool open_parts(std::string* error);
   bool open_port(const PortConfig& port, std::string* error);
+  std::unique_ptr<EthdevDevice> open_device(const PortConfig& port, std::string* error) const;
   bool is_local(const IpAddress& address) const;
 
   // In the control loop.
   void refresh(Nanoseconds now);
   void refresh_link(Wire& wire);
+  void reopen(Wire& wire, const Interface& interface);
   bool refresh_next_hops(Wire& wire, Nanoseconds now);  // true: all are known
   bool refresh_next_hop(Wire& wire, const Interface& interface, uint32_t number, Nanoseconds now);
 

@@ -147,6 +147,10 @@ TEST(NextHopsTest, NumbersStayAndAddressesChange) {
   hops.set_mac(*a, first);
   ASSERT_TRUE(hops.write_mac(*a, mac));
   EXPECT_EQ(std::memcmp(mac, first.bytes.data(), 6), 0);
+  hops.entry(*a).ask_at = kSecond;
+  hops.forget_macs();
+  EXPECT_FALSE(hops.known(*a));
+  EXPECT_EQ(hops.entry(*a).ask_at, 0);
   const MacAddress handle = NextHops::handle(*b);
   EXPECT_TRUE(NextHops::is_handle(handle.bytes.data()));
   EXPECT_EQ(NextHops::number_in(handle.bytes.data()), *b);
@@ -315,6 +319,21 @@ TEST(LinkMonitorTest, FollowsLinksAndAddresses) {
     EXPECT_TRUE(follow(loop, [&] { return monitor.find("x")->up; }));
     ASSERT_TRUE(run_command("ip link del x"));
     EXPECT_TRUE(follow(loop, [&] { return monitor.find("x") == nullptr; }));
+  });
+}
+
+TEST(LinkMonitorTest, TellsAnInterfaceFromItsPredecessor) {
+  with_network([](LinkMonitor& monitor, ControlLoop& loop) {
+    const Interface before = *monitor.find("x");
+    ASSERT_TRUE(run_command("ip link set x mtu 4321"));
+    ASSERT_TRUE(follow(loop, [&] { return monitor.find("x")->mtu == 4321; }));
+    EXPECT_EQ(monitor.find("x")->life, before.life);
+    // All of it before the monitor has heard a word, and with the same number.
+    ASSERT_TRUE(run_command("ip link del x && ip link add x index " + std::to_string(before.index) +
+                            " mtu 1234 type veth peer name y"));
+    EXPECT_TRUE(follow(loop, [&] { return monitor.find("x") != nullptr && monitor.find("x")->mtu == 1234; }));
+    EXPECT_EQ(monitor.find("x")->index, before.index);
+    EXPECT_NE(monitor.find("x")->life, before.life);
   });
 }
 

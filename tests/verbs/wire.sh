@@ -53,6 +53,18 @@ fail() {
 # allows.
 inside() { nsenter --net="/run/netns/$1" "${@:2}"; }
 
+# join PLANE MTU: a veth pair between the hosts, with addresses.
+join() {
+  local plane=$1
+  ip link add "v$plane" mtu "$2" netns "$a" type veth peer name "v$plane" mtu "$2" netns "$b"
+  inside "$a" ip addr add "10.77.$plane.1/24" dev "v$plane"
+  inside "$b" ip addr add "10.77.$plane.2/24" dev "v$plane"
+  inside "$a" ip addr add "fd77:0:$plane::1/64" dev "v$plane" nodad
+  inside "$b" ip addr add "fd77:0:$plane::2/64" dev "v$plane" nodad
+  inside "$a" ip link set "v$plane" up
+  inside "$b" ip link set "v$plane" up
+}
+
 # network PLANES [MTU]: hosts $a (10.77.P.1) and $b (10.77.P.2), joined by v0, v1, ...
 network() {
   local host plane
@@ -61,15 +73,7 @@ network() {
     inside "$host" sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0
     inside "$host" ip link set lo up
   done
-  for ((plane = 0; plane < $1; ++plane)); do
-    ip link add "v$plane" mtu "${2:-4300}" netns "$a" type veth peer name "v$plane" mtu "${2:-4300}" netns "$b"
-    inside "$a" ip addr add "10.77.$plane.1/24" dev "v$plane"
-    inside "$b" ip addr add "10.77.$plane.2/24" dev "v$plane"
-    inside "$a" ip addr add "fd77:0:$plane::1/64" dev "v$plane" nodad
-    inside "$b" ip addr add "fd77:0:$plane::2/64" dev "v$plane" nodad
-    inside "$a" ip link set "v$plane" up
-    inside "$b" ip link set "v$plane" up
-  done
+  for ((plane = 0; plane < $1; ++plane)); do join "$plane" "${2:-4300}"; done
   for host in "$a" "$b"; do mkdir -m 700 "$scratch/run.$host"; done
 }
 
@@ -184,6 +188,16 @@ flap() {
   await_growth "$a" 2 'the plane that came back is not used'
 }
 
+# A veth pair is deleted and made anew: other interfaces with the same names, and other MAC addresses.
+recreate() {
+  await_growth "$a" 1 'the plane is not used'
+  inside "$a" ip link del v1
+  await_growth "$a" 0 'the other plane does not go on'
+  join 1 4300
+  await_growth "$a" 1 'the plane that was made anew is not used'
+  await_growth "$b" 1 'the plane that was made anew is not used by the other host'
+}
+
 # SRv6 without a switch between: both hosts hang on one leaf, which is the other host.
 srv6_settings() {
   local own=$1 other=$2 host=$3 planes=$4 plane
@@ -272,6 +286,14 @@ gids = ["fd77:0:0::1"]'
     settings 4
     start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -D 8
     flap
+    finish_pair x
+    rows x 1 4
+    ;;
+  recreated)
+    network 2
+    settings 2
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -b -s 65536 -D 8
+    recreate
     finish_pair x
     rows x 1 4
     ;;
