@@ -66,6 +66,7 @@ class Stream : private AlarmListener {
   struct End {
     QueuePair* sender = nullptr;
     QueuePair* receiver = nullptr;
+    uint64_t parts_received = 0;
     std::unique_ptr<CompletionHandler> handlers[2];
   };
   class Sent;
