@@ -14,9 +14,6 @@ namespace mrc::sim {
 namespace {
 constexpr uint8_t kUsidTier[] = {kTierT0, kTierT1, kTierT2};  // leaf, spine, core
 constexpr const char* kTierName[] = {"leaf", "spine", "core"};
-}  // namespace
-
-namespace {
 // Large networks have more than the 256 switches per tier that the last byte can name: the rest of the number
 // goes into the bits of the plane. Planes share no switch, so every uSID stays the only one in its network.
 constexpr uint32_t kUsidIndexes = 16 * 256;
