@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import machine
 from machine import GUEST, HOST, fail
@@ -88,33 +89,40 @@ class Interop:
         self.vm.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def ours(self, command, peer=''):
-        words = ['mrcrun'] + command_line(command, 'mrc0', 0, self.port, peer).split()
+    def next_port(self):
+        self.port += 1
+        return self.port
+
+    def ours(self, command, port, peer=''):
+        words = ['mrcrun'] + command_line(command, 'mrc0', 0, port, peer).split()
         return subprocess.Popen(words, env=self.environment, text=True, stdout=subprocess.PIPE,
                                 stderr=subprocess.STDOUT)
 
-    def theirs(self, command, peer=''):
-        return command_line(command, 'rxe0', 1, self.port, peer)
+    @staticmethod
+    def theirs(command, port, peer=''):
+        return command_line(command, 'rxe0', 1, port, peer)
 
-    def listens_here(self):
-        return subprocess.run(['ss', '-Hltn', f'sport = :{self.port}'], stdout=subprocess.PIPE).stdout.strip()
+    @staticmethod
+    def listens_here(port):
+        return subprocess.run(['ss', '-Hltn', f'sport = :{port}'], stdout=subprocess.PIPE).stdout.strip()
 
-    def we_serve(self, command, seconds):
-        server = self.ours(command)
+    def we_serve(self, command, port, seconds):
+        server = self.ours(command, port)
         give_up = time.monotonic() + 60
-        while not self.listens_here() and server.poll() is None and time.monotonic() < give_up:
+        while not self.listens_here(port) and server.poll() is None and time.monotonic() < give_up:
             time.sleep(0.05)
-        text, status = self.vm.execute(f'timeout -s KILL {seconds} ' + self.theirs(command, HOST), seconds + 10)
+        text, status = self.vm.execute(f'timeout -s KILL {seconds} ' + self.theirs(command, port, HOST),
+                                       seconds + 10)
         return [('rxe0, client', text, status), ('mrc0, server', *self.collect(server, 20))]
 
-    def they_serve(self, command, seconds):
+    def they_serve(self, command, port, seconds):
         result = []
         # Its output comes when it has ended.
         server = threading.Thread(target=lambda: result.append(self.vm.execute(
-            f'timeout -s KILL {seconds} ' + self.theirs(command), seconds + 10)), daemon=True)
+            f'timeout -s KILL {seconds} ' + self.theirs(command, port), seconds + 10)), daemon=True)
         server.start()
-        self.vm.execute(await_listener(self.port), 90)
-        client = self.collect(self.ours(command, GUEST), seconds)
+        self.vm.execute(await_listener(port), 90)
+        client = self.collect(self.ours(command, port, GUEST), seconds)
         server.join()
         return [('mrc0, client', *client), ('rxe0, server', *result[0])]
 
@@ -127,22 +135,37 @@ class Interop:
             process.kill()
             return process.communicate()[0] + '\n(no end within the time)', 124
 
+    def play(self, role, command, port):
+        started, starved = time.monotonic(), self.vm.starved_s()
+        ends = (self.we_serve if role == 'client is rxe0' else self.they_serve)(command, port, PATIENCE)
+        return ends, time.monotonic() - started, self.vm.starved_s() - starved
+
+    def judge(self, name, role, command, ends, starved, attempt):
+        """False: it must be tried again."""
+        if not any(status != 0 or BAD.search(text) for _, text, status in ends):
+            return True
+        for end, text, status in ends:
+            print(f'--- {end}, status {status}\n{text}')
+        gave_up = any('retry counter exceeded' in text or status in (124, 137) for _, text, status in ends)
+        if not gave_up or starved < STARVED or attempt + 1 == ATTEMPTS:
+            fail(f'{name}, {role}: {command}')
+        print(f'{name}, {role}: again, for the VM had no CPU for {starved:.2f} s', flush=True)
+        return False
+
     def pair(self, name, command):
-        for role, play in (('client is rxe0', self.we_serve), ('client is mrc0', self.they_serve)):
+        """In both roles; at the same time, because either side waits for the other most of the time. Not those that
+        have no patience."""
+        roles = ['client is rxe0', 'client is mrc0']
+        with ThreadPoolExecutor(1 if command.startswith('ibv') else len(roles)) as pool:
             for attempt in range(ATTEMPTS):
-                started, starved = time.monotonic(), self.vm.starved_s()
-                self.port += 1
-                ends = play(command, PATIENCE)
-                starved = self.vm.starved_s() - starved
-                if not any(status != 0 or BAD.search(text) for _, text, status in ends):
-                    break
-                for end, text, status in ends:
-                    print(f'--- {end}, status {status}\n{text}')
-                gave_up = any('retry counter exceeded' in text or status in (124, 137) for _, text, status in ends)
-                if not gave_up or starved < STARVED or attempt + 1 == ATTEMPTS:
-                    fail(f'{name}, {role}: {command}')
-                print(f'{name}, {role}: again, for the VM had no CPU for {starved:.2f} s', flush=True)
-            print(f'{name:<24} {role}   {time.monotonic() - started:5.1f} s', flush=True)
+                played = [(role, pool.submit(self.play, role, command, self.next_port())) for role in roles]
+                roles = []
+                for role, future in played:
+                    ends, seconds, starved = future.result()
+                    if self.judge(name, role, command, ends, starved, attempt):
+                        print(f'{name:<24} {role}   {seconds:5.1f} s', flush=True)
+                    else:
+                        roles.append(role)
 
     def lose(self):
         """From now on packets of RoCE are lost at random, on their way into the VM and out of it."""
