@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // R2: a path that loses some packets, and one that swallows all. How soon is it out of use, and what does it
 // cost?
-#include "tests/sim/scenarios/world.h"
+#include "tests/sim/scenarios/rc_baseline.h"
 
 namespace mrc::sim {
 
@@ -31,6 +31,24 @@ StreamConfig endless(const WorldConfig& config) {
   return stream;
 }
 
+Fault lossy_path(World& world, const Path& path, double drop) {
+  Fault fault;
+  fault.kind = FaultKind::kEntropyLoss;
+  fault.probability = drop;
+  fault.begin = kWarmUp;
+  fault.entropies = {static_cast<uint32_t>(path.entropy)};
+  fault.channels = {world.fabric().host_link(0, path.plane).up_channel};
+  return fault;
+}
+
+Fault black_hole(const Link& link) {
+  Fault fault;
+  fault.kind = FaultKind::kBlackHole;
+  fault.begin = kWarmUp;
+  fault.channels = {link.up_channel, link.down_channel};
+  return fault;
+}
+
 double steady_goodput(const WorldConfig& config, Picoseconds length) {
   World world(config);
   world.add_stream(0, 1, endless(config));
@@ -55,13 +73,7 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   const PathSet& paths = stream.queue_pair().paths();
   PathId bad{0};
   while (!paths.at(bad).in_use()) bad = static_cast<PathId>(static_cast<uint32_t>(bad) + 1);  // no backup
-  Fault fault;
-  fault.kind = FaultKind::kEntropyLoss;
-  fault.probability = drop;
-  fault.begin = kWarmUp;
-  fault.entropies = {static_cast<uint32_t>(paths.at(bad).entropy)};
-  fault.channels = {world.fabric().host_link(0, paths.at(bad).plane).up_channel};
-  world.faults().add(std::move(fault));
+  world.faults().add(lossy_path(world, paths.at(bad), drop));
   Picoseconds first_loss = 0;
   Picoseconds out_at = 0;
   while (world.fabric().step(kWarmUp + length)) {
@@ -79,7 +91,14 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   result.add_at_most("out_of_use_after_first_loss", out_at == 0 ? 1e9 : rtts(out_at - first_loss), 2, "RTT");
   result.add("packets_lost", static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostEntropy)));
   result.add_at_most("errors", world.failures(), 0);
-  result.plots.push_back({"One EV of 16 drops", "ms", "Gb/s", {meter.series("goodput")}, true});
+  add_message_times(world, "mrc_", &result);
+  Plot plot{"One EV of 16 drops", "ms", "Gb/s", {meter.series("mrc", kWarmUp + length)}, true};
+  // One path of RC is the path of one queue pair.
+  const auto spoil = [drop](World& rc, Stream& flow) {
+    rc.faults().add(lossy_path(rc, first_path(flow), drop));
+  };
+  add_rc_rows({config, endless(config), kWarmUp, kWarmUp + length, spoil, ""}, &result, &plot);
+  result.plots.push_back(std::move(plot));
   return result;
 }
 
@@ -92,12 +111,7 @@ ScenarioResult run_black_hole(const ScenarioOptions& options) {
   World world(config);
   world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, 10 * kPerMicrosecond);
-  const Link& link = *world.fabric().find_link(Link::Kind::kSpine, 0, 0, 3);
-  Fault fault;
-  fault.kind = FaultKind::kBlackHole;
-  fault.begin = kWarmUp;
-  fault.channels = {link.up_channel, link.down_channel};
-  world.faults().add(std::move(fault));
+  world.faults().add(black_hole(*world.fabric().find_link(Link::Kind::kSpine, 0, 0, 3)));
   const Trace& trace = world.fabric().core().trace;
   uint64_t seen = 0;
   Picoseconds last_data = kWarmUp;
@@ -117,7 +131,11 @@ ScenarioResult run_black_hole(const ScenarioOptions& options) {
   result.add_at_most("last_data_packet_on_it",
                      static_cast<double>(last_data - kWarmUp) / static_cast<double>(world.rtt()), 3, "RTT");
   result.add_at_most("errors", world.failures(), 0);
-  result.plots.push_back({"A path is black-holed", "ms", "Gb/s", {meter.series("goodput")}, true});
+  add_message_times(world, "mrc_", &result);
+  Plot plot{"A path is black-holed", "ms", "Gb/s", {meter.series("mrc", kWarmUp + length)}, true};
+  const auto swallow = [](World& rc, Stream& flow) { rc.faults().add(black_hole(link_in_use(rc, flow))); };
+  add_rc_rows({config, endless(config), kWarmUp, kWarmUp + length, swallow, ""}, &result, &plot);
+  result.plots.push_back(std::move(plot));
   return result;
 }
 

@@ -115,6 +115,19 @@ void Stream::send() {
   if (fabric_.now() >= config_.start) post();
 }
 
+void Stream::finish() {
+  assert(posted_ > 0 && "a stream without messages would be one without end");
+  config_.messages = posted_;
+}
+
+std::vector<double> Stream::ages() const {
+  const Picoseconds until = failed_ ? last_completion_ : fabric_.now();
+  std::vector<double> ages;
+  for (const Under& message : under_way_)
+    if (message.parts_left > 0) ages.push_back(to_microseconds(until - message.posted_at));
+  return ages;
+}
+
 void Stream::post() {
   const uint64_t limit = config_.manual ? allowed_ : config_.messages != 0 ? config_.messages : UINT64_MAX;
   bool posted = false;

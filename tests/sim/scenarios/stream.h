@@ -51,6 +51,8 @@ class Stream : private AlarmListener {
   void set_listener(StreamListener* listener) { listener_ = listener; }
   // Manual streams: one more message.
   void send();
+  // Posts nothing any more: done when what is under way is.
+  void finish();
 
   bool done() const { return failed_ || (config_.messages != 0 && completed_ == config_.messages); }
   bool failed() const { return failed_; }
@@ -60,6 +62,8 @@ class Stream : private AlarmListener {
   Picoseconds finished_at() const { return last_completion_; }
   // From posting to completion, in microseconds, message by message.
   const std::vector<double>& latencies() const { return latencies_; }
+  // How long those take already that have not completed; with a failure they never will.
+  std::vector<double> ages() const;
   double goodput_gigabits() const;
 
  private:

@@ -87,14 +87,21 @@ void WorldConfig::fit_network() {
 
 WorldConfig WorldConfig::speaking(const Transport& wanted) const {
   WorldConfig config = *this;
+  if (wanted.protocol == Protocol::kRc) {
+    for (double* rate :
+         {&config.topology.host_gigabits, &config.topology.spine_gigabits, &config.topology.core_gigabits})
+      *rate *= topology.planes;
+    config.topology.planes = 1;
+  }
+  return config.speaking_on_planes(wanted);
+}
+
+WorldConfig WorldConfig::speaking_on_planes(const Transport& wanted) const {
+  WorldConfig config = *this;
   config.transport = wanted;
   if (wanted.protocol == Protocol::kMrc) return config;
   config.queue_pairs_per_host *= wanted.queue_pairs;
   for (auto& [host, queue_pairs] : config.queue_pairs_at) queue_pairs *= wanted.queue_pairs;
-  for (double* rate :
-       {&config.topology.host_gigabits, &config.topology.spine_gigabits, &config.topology.core_gigabits})
-    *rate *= topology.planes;
-  config.topology.planes = 1;
   config.trimming = config.srv6 = false;
   config.fit_network();
   return config;
@@ -135,11 +142,12 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   host.engine.qpn_count = queue_pairs_of(number);
   const Nanoseconds base_rtt = to_nanoseconds(rtt());
   TransportConfig& transport = host.engine.transport;
-  if (config_.transport.protocol == Protocol::kRc) transport.transport = mrc::Transport::kRc;
+  const bool rc = config_.transport.protocol == Protocol::kRc;
+  if (rc) transport.transport = mrc::Transport::kRc;
   transport.congestion = config_.controller;
   transport.expected_senders = config_.expected_senders;
-  transport.link_rate_bps =
-      static_cast<uint64_t>(config_.topology.planes * config_.topology.host_gigabits * 1e9);
+  const uint32_t planes_at_once = rc ? 1 : config_.topology.planes;  // of one queue pair
+  transport.link_rate_bps = static_cast<uint64_t>(planes_at_once * config_.topology.host_gigabits * 1e9);
   transport.nscc = nscc_defaults(transport.link_rate_bps, base_rtt, config_.mtu, config_.trimming);
   transport.window_bytes = static_cast<uint32_t>(transport.nscc.max_cwnd);
   transport.paths_per_plane = config_.paths;
@@ -256,10 +264,10 @@ double Meter::lowest(Picoseconds from, Picoseconds to, Picoseconds window) const
   return least;
 }
 
-Series Meter::series(const std::string& name) const {
+Series Meter::series(const std::string& name, Picoseconds until) const {
   Series series;
   series.name = name;
-  for (size_t i = 1; i < bytes_.size(); ++i)
+  for (size_t i = 1; i < bytes_.size() && start_ + i * interval_ <= until; ++i)
     series.points.emplace_back(
         to_microseconds(start_ + i * interval_) / 1000,
         static_cast<double>(bytes_[i] - bytes_[i - 1]) * 8000.0 / static_cast<double>(interval_));

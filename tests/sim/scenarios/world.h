@@ -56,6 +56,8 @@ struct WorldConfig {
   // The streams speak this. RC gets the network it likes best: one plane, whose links are as fast as those of
   // all planes together; it cannot use trimmed packets or uSIDs.
   WorldConfig speaking(const Transport& transport) const;
+  // The same, but the network keeps its planes, and every queue pair of RC is bound to one of them.
+  WorldConfig speaking_on_planes(const Transport& transport) const;
 
  private:
   void fit_network();
@@ -111,7 +113,7 @@ class Meter : private AlarmListener {
   // Gigabits per second in [from, to), which should be whole intervals.
   double rate(Picoseconds from, Picoseconds to) const;
   double lowest(Picoseconds from, Picoseconds to, Picoseconds window) const;
-  Series series(const std::string& name) const;  // ms, Gb/s
+  Series series(const std::string& name, Picoseconds until = kForever) const;  // ms, Gb/s
 
  private:
   void on_alarm(uint32_t) override;
