@@ -2,7 +2,7 @@
 // R3 and R4: links cut one by one, a plane that goes and comes back, a spine that reboots.
 #include <algorithm>
 
-#include "tests/sim/scenarios/world.h"
+#include "tests/sim/scenarios/rc_baseline.h"
 
 namespace mrc::sim {
 
@@ -25,31 +25,53 @@ WorldConfig two_hosts(const ScenarioOptions& options) {
   return config;
 }
 
-Stream& add_endless(World& world) {
+StreamConfig endless(const WorldConfig& config) {
   StreamConfig stream;
-  stream.message_bytes = world.config().buffer_bytes;
+  stream.message_bytes = config.buffer_bytes;
   stream.messages = 0;
   stream.depth = 16;
-  return world.add_stream(0, 1, stream);
+  return stream;
+}
+
+// The same links whatever the streams speak.
+void cut_links(World& world, uint32_t cuts, Picoseconds step, uint64_t seed) {
+  std::vector<const Link*> links;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kSpine) links.push_back(&link);
+  Random random(mix(seed + 20));
+  for (uint32_t i = 0; i < cuts; ++i) {
+    std::swap(links[i], links[i + random.below(links.size() - i)]);
+    world.faults().link_down(*links[i], kWarmUp + i * step, kForever);
+  }
+}
+
+// Its leaves lose power, and the hosts see it; or its spines do, and nobody does.
+void cut_plane(World& world, Plane plane, bool silent, Picoseconds back) {
+  if (silent) {
+    for (uint32_t spine = 0; spine < world.config().topology.spines; ++spine)
+      world.faults().switch_dead(Tier::kSpine, plane, spine, kWarmUp, back);
+  } else {
+    for (uint32_t host = 0; host < 2; ++host) world.faults().port_down(host, plane, kWarmUp, back);
+  }
+}
+
+// It forwards nothing for a while, comes back, and once more.
+void reboot(World& world, Plane plane, uint32_t spine, Picoseconds back) {
+  world.faults().switch_dead(Tier::kSpine, plane, spine, kWarmUp, back);
+  world.faults().switch_dead(Tier::kSpine, plane, spine, back + kPerMillisecond, back + 2 * kPerMillisecond);
 }
 
 }  // namespace
 
 ScenarioResult run_link_cuts(const ScenarioOptions& options) {
   ScenarioResult result;
-  World world(two_hosts(options));
-  add_endless(world);
+  const WorldConfig config = two_hosts(options);
+  World world(config);
+  world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, kSample);
   const uint32_t cuts = options.quick ? 5 : 20;
   const Picoseconds step = kPerMillisecond;
-  std::vector<const Link*> links;
-  for (const Link& link : world.fabric().links())
-    if (link.kind == Link::Kind::kSpine) links.push_back(&link);
-  Random random(mix(options.seed + 20));
-  for (uint32_t i = 0; i < cuts; ++i) {
-    std::swap(links[i], links[i + random.below(links.size() - i)]);
-    world.faults().link_down(*links[i], kWarmUp + i * step, kForever);
-  }
+  cut_links(world, cuts, step, options.seed);
   const Picoseconds end = kWarmUp + (cuts + 2) * step;
   world.run_until(end);
   const double baseline = meter.rate(kWarmUp / 2, kWarmUp);
@@ -61,7 +83,11 @@ ScenarioResult run_link_cuts(const ScenarioOptions& options) {
   result.add("data_packets_lost",
              static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostDown)));
   result.add_at_most("errors", world.failures(), 0);
-  result.plots.push_back({"Leaf-spine links cut, one per ms", "ms", "Gb/s", {meter.series("goodput")}, true});
+  add_message_times(world, "mrc_", &result);
+  Plot plot{"Leaf-spine links cut, one per ms", "ms", "Gb/s", {meter.series("mrc", end)}, true};
+  const auto cut = [&](World& rc, Stream&) { cut_links(rc, cuts, step, options.seed); };
+  add_rc_rows({config, endless(config), kWarmUp, end, cut, ""}, &result, &plot);
+  result.plots.push_back(std::move(plot));
   return result;
 }
 
@@ -69,20 +95,13 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
   ScenarioResult result;
   const WorldConfig config = two_hosts(options);
   Plot plot{"A plane goes down at 1 ms and comes back", "ms", "Gb/s", {}, true};
-  // The plane's leaves lose power, and the hosts see it; or its spines do, and nobody does.
   for (const bool silent : {false, true}) {
     World world(config);
-    add_endless(world);
+    world.add_stream(0, 1, endless(config));
     Meter meter(world, {1}, kSample);
     const Picoseconds back = kWarmUp + (options.quick ? 3 : 5) * kPerMillisecond;
     const Picoseconds end = back + (options.quick ? 4 : 10) * kPerMillisecond;
-    const Plane plane = 3 % static_cast<Plane>(config.topology.planes);
-    if (silent) {
-      for (uint32_t spine = 0; spine < config.topology.spines; ++spine)
-        world.faults().switch_dead(Tier::kSpine, plane, spine, kWarmUp, back);
-    } else {
-      for (uint32_t host = 0; host < 2; ++host) world.faults().port_down(host, plane, kWarmUp, back);
-    }
+    cut_plane(world, 3 % static_cast<Plane>(config.topology.planes), silent, back);
     world.run_until(end);
     const std::string name = silent ? "spines_dead_" : "ports_down_";
     const double baseline = meter.rate(kWarmUp / 2, kWarmUp);
@@ -102,7 +121,10 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
     result.add(name + "time_to_full_rate", recovery(back, end, 0.99) * to_microseconds(rtt), "us");
     result.add_at_least(name + "rate_at_the_end", meter.rate(end - kPerMillisecond, end) / baseline, 0.99);
     result.add_at_most(name + "errors", world.failures(), 0);
-    plot.series.push_back(meter.series(silent ? "spines dead" : "ports down"));
+    add_message_times(world, name + "mrc_", &result);
+    plot.series.push_back(meter.series(name + "mrc", end));
+    const auto cut = [&](World& rc, Stream& flow) { cut_plane(rc, first_path(flow).plane, silent, back); };
+    add_rc_rows({config, endless(config), kWarmUp, end, cut, name}, &result, &plot);
   }
   result.plots.push_back(std::move(plot));
   return result;
@@ -110,14 +132,13 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
 
 ScenarioResult run_spine_reboot(const ScenarioOptions& options) {
   ScenarioResult result;
-  World world(two_hosts(options));
-  add_endless(world);
+  const WorldConfig config = two_hosts(options);
+  World world(config);
+  world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, kSample);
   const Picoseconds back = kWarmUp + (options.quick ? 2 : 5) * kPerMillisecond;
   const Picoseconds end = back + (options.quick ? 3 : 10) * kPerMillisecond;
-  // It forwards nothing for a while, comes back, and once more.
-  world.faults().switch_dead(Tier::kSpine, 0, 5, kWarmUp, back);
-  world.faults().switch_dead(Tier::kSpine, 0, 5, back + kPerMillisecond, back + 2 * kPerMillisecond);
+  reboot(world, 0, 5, back);
   world.run_until(end);
   const double baseline = meter.rate(kWarmUp / 2, kWarmUp);
   result.add("goodput_before", baseline, "Gb/s");
@@ -126,7 +147,14 @@ ScenarioResult run_spine_reboot(const ScenarioOptions& options) {
   result.add("data_packets_lost",
              static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostDown)));
   result.add_at_most("errors", world.failures(), 0);
-  result.plots.push_back({"A spine reboots", "ms", "Gb/s", {meter.series("goodput")}, true});
+  add_message_times(world, "mrc_", &result);
+  Plot plot{"A spine reboots", "ms", "Gb/s", {meter.series("mrc", end)}, true};
+  const auto fail = [&](World& rc, Stream& flow) {
+    const Link& used = link_in_use(rc, flow);
+    reboot(rc, used.plane, used.upper, back);
+  };
+  add_rc_rows({config, endless(config), kWarmUp, end, fail, ""}, &result, &plot);
+  result.plots.push_back(std::move(plot));
   return result;
 }
 
