@@ -3,9 +3,64 @@
 // connection lose until it knows, and how long does it take?
 #include <algorithm>
 
-#include "tests/sim/scenarios/world.h"
+#include "tests/sim/scenarios/rc_baseline.h"
 
 namespace mrc::sim {
+
+namespace {
+
+// The same links whatever the streams speak. How many they are.
+uint32_t kill_links(World& world, double share, uint64_t seed) {
+  Random random(mix(seed + 0xDEAD));
+  uint32_t dead = 0;
+  for (const Link& link : world.fabric().links()) {
+    if (link.kind != Link::Kind::kSpine || !random.chance(share)) continue;
+    world.faults().link_down(link, 0, kForever);
+    ++dead;
+  }
+  return dead;
+}
+
+// Every host sends to one of the next rack, and every host receives. Those that receive.
+std::vector<uint32_t> add_streams(World& world) {
+  StreamConfig stream;
+  stream.message_bytes = world.config().buffer_bytes;
+  stream.messages = 0;
+  stream.depth = 8;
+  const uint32_t count = world.config().topology.host_count();
+  std::vector<uint32_t> receivers;
+  for (uint32_t from = 0; from < count; ++from) {
+    world.add_stream(from, (from + world.config().topology.hosts_per_leaf) % count, stream);
+    receivers.push_back(from);
+  }
+  return receivers;
+}
+
+void add_rc_rows(const WorldConfig& config, double dead_share, Picoseconds end, ScenarioResult* result,
+                 Plot* plot) {
+  for (const Transport& transport : rc_transports()) {
+    World world(config.speaking_on_planes(transport));
+    kill_links(world, dead_share, config.seed);
+    Meter meter(world, add_streams(world), 50 * kPerMicrosecond);
+    world.run_until(end / 2);
+    std::vector<uint64_t> half;
+    for (const auto& stream : world.streams()) half.push_back(stream->completed());
+    world.run_until(end);
+    uint32_t stuck = 0;
+    for (size_t i = 0; i < half.size(); ++i) stuck += world.streams()[i]->completed() == half[i] ? 1 : 0;
+    const auto count = static_cast<double>(half.size());
+    const std::string name = transport.name() + "_";
+    const uint64_t lost = world.fabric().core().trace.data_count(Fate::kLostDown);
+    result->add(name + "lost_per_connection", static_cast<double>(lost) / count);
+    result->add(name + "goodput_of_line_rate", meter.rate(end / 2, end) / (world.payload_gigabits() * count));
+    result->add(name + "without_progress_in_the_second_half", stuck);
+    plot->series.push_back(meter.series(transport.name(), end));
+    add_message_times(world, name, result);
+    result->add(name + "errors", world.failures());
+  }
+}
+
+}  // namespace
 
 ScenarioResult run_cold_start(const ScenarioOptions& options) {
   ScenarioResult result;
@@ -23,24 +78,9 @@ ScenarioResult run_cold_start(const ScenarioOptions& options) {
   config.buffer_bytes = options.size.value_or(256 << 10);
   const double dead_share = options.loss.value_or(0.03);
   World world(config);
-  Random random(mix(options.seed + 0xDEAD));
-  uint32_t dead = 0;
-  for (const Link& link : world.fabric().links()) {
-    if (link.kind != Link::Kind::kSpine || !random.chance(dead_share)) continue;
-    world.faults().link_down(link, 0, kForever);
-    ++dead;
-  }
-  StreamConfig stream;
-  stream.message_bytes = config.buffer_bytes;
-  stream.messages = 0;
-  stream.depth = 8;
+  const uint32_t dead = kill_links(world, dead_share, options.seed);
   const uint32_t count = config.topology.host_count();
-  std::vector<uint32_t> receivers;
-  for (uint32_t from = 0; from < count; ++from) {
-    world.add_stream(from, (from + config.topology.hosts_per_leaf) % count, stream);
-    receivers.push_back(from);
-  }
-  Meter meter(world, receivers, 50 * kPerMicrosecond);
+  Meter meter(world, add_streams(world), 50 * kPerMicrosecond);
   const Picoseconds end = (options.quick ? 2 : 6) * kPerMillisecond;
   const Picoseconds quiet = end / 2;  // from here on there should be next to no loss
   const Trace& trace = world.fabric().core().trace;
@@ -62,7 +102,10 @@ ScenarioResult run_cold_start(const ScenarioOptions& options) {
                       0.9);
   result.add_at_most("errors", world.failures(), 0);
   result.plots.push_back({"Losses after a cold start", "ms", "packets per 100 us", {losses}, true});
-  result.plots.push_back({"Goodput after a cold start", "ms", "Gb/s", {meter.series("all hosts")}, true});
+  add_message_times(world, "mrc_", &result);
+  Plot plot{"Goodput after a cold start", "ms", "Gb/s", {meter.series("mrc", end)}, true};
+  add_rc_rows(config, dead_share, end, &result, &plot);
+  result.plots.push_back(std::move(plot));
   return result;
 }
 
