@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs a scenario in its small form, twice: all targets are met, both runs have the same rows, and RC is among them.
+#   cmake -DMRC_SIM=build/bin/mrc_sim -DSCENARIO=bad_ev -P check_scenario.cmake
+foreach(run first second)
+  execute_process(COMMAND ${MRC_SIM} run ${SCENARIO} --quick --json OUTPUT_VARIABLE ${run} RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${SCENARIO} ended with ${status}:\n${${run}}")
+  endif()
+endforeach()
+if(NOT first STREQUAL second)
+  message(FATAL_ERROR "${SCENARIO} is not the same twice:\n${first}\n${second}")
+endif()
+foreach(queue_pairs 1 8 16)
+  foreach(percentile 50 99 99\\.9)
+    set(row "\"name\":\"[a-z_]*rc_${queue_pairs}qp_[^\"]*_p${percentile}\",\"value\":[0-9]")
+    if(NOT first MATCHES "${row}")
+      message(FATAL_ERROR "${SCENARIO} has no row ${row}:\n${first}")
+    endif()
+  endforeach()
+endforeach()
+if(first MATCHES "\"name\":\"[^\"]*rc_[0-9]+qp_[^}]*\"target\":[^n]")
+  message(FATAL_ERROR "${SCENARIO} wants something of RC: ${CMAKE_MATCH_0}")
+endif()
