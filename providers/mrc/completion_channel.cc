@@ -3,6 +3,8 @@
 
 #include <rdma/ib_user_verbs.h>
 
+#include "providers/mrc/cq.h"
+
 namespace mrc::provider {
 namespace {
 
@@ -14,7 +16,9 @@ uint64_t handle_of(const ibv_cq* queue) {
 
 bool CompletionChannel::send(ibv_cq* queue) {
   const ib_uverbs_comp_event_desc event{handle_of(queue)};
-  return events_.send(&event, sizeof event);
+  const EventQueue::Delivery delivery = events_.send(&event, sizeof event);
+  if (delivery == EventQueue::Delivery::kSent) Cq::of(queue)->reported.fetch_add(1);
+  return delivery != EventQueue::Delivery::kFull;
 }
 
 void CompletionChannel::notify(ibv_cq* queue) {
@@ -32,9 +36,10 @@ void CompletionChannel::on_read() {
 void CompletionChannel::forget(ibv_cq* queue) {
   std::lock_guard lock(mutex_);
   std::erase(owed_, queue);
-  events_.remove(sizeof(ib_uverbs_comp_event_desc), [queue](const void* event) {
+  const uint32_t unread = events_.remove(sizeof(ib_uverbs_comp_event_desc), [queue](const void* event) {
     return static_cast<const ib_uverbs_comp_event_desc*>(event)->cq_handle == handle_of(queue);
   });
+  Cq::of(queue)->reported.fetch_sub(unread);
 }
 
 }  // namespace mrc::provider

@@ -19,7 +19,8 @@ class CompletionChannel {
   void notify(ibv_cq* queue);
   // The application has read an event: there is room again.
   void on_read();
-  // The queue is being destroyed: its unread events disappear, as the kernel's do.
+  // The queue is being destroyed: its unread events disappear, as the kernel's do, and do not count as
+  // reported.
   void forget(ibv_cq* queue);
 
  private:

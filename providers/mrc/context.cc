@@ -28,7 +28,6 @@ constexpr abi::ContextOps make_operations() {
   ops.alloc_parent_domain = alloc_parent_domain;
   ops.alloc_pd = alloc_pd;
   ops.alloc_td = alloc_td;
-  ops.async_event = async_event;
   ops.bind_mw = bind_mw;
   ops.cq_event = cq_event;
   ops.create_ah = create_ah;
@@ -76,6 +75,26 @@ bool layout_agrees(const verbs_context& context) {
          context.create_qp_ex == create_qp_ex && context.query_device_ex == query_device_ex &&
          reinterpret_cast<void*>(public_ops._compat_alloc_pd) == reinterpret_cast<void*>(alloc_pd) &&
          reinterpret_cast<void*>(public_ops._compat_resize_cq) == reinterpret_cast<void*>(resize_cq);
+}
+
+// How many events about the object the application has to acknowledge; null: it is none, but the port.
+std::atomic<uint32_t>* reported_of(ibv_event_type type, uintptr_t element) {
+  switch (type) {
+    case IBV_EVENT_CQ_ERR:
+      return &reinterpret_cast<Cq*>(element)->async_reported;
+    case IBV_EVENT_QP_FATAL:
+    case IBV_EVENT_QP_REQ_ERR:
+    case IBV_EVENT_QP_ACCESS_ERR:
+    case IBV_EVENT_COMM_EST:
+    case IBV_EVENT_SQ_DRAINED:
+    case IBV_EVENT_QP_LAST_WQE_REACHED:
+      return &reinterpret_cast<Qp*>(element)->async_reported;
+    case IBV_EVENT_SRQ_ERR:
+    case IBV_EVENT_SRQ_LIMIT_REACHED:
+      return &reinterpret_cast<Srq*>(element)->async_reported;
+    default:
+      return nullptr;
+  }
 }
 
 ContextShell* shell_of(ibv_context* context) {
@@ -167,14 +186,19 @@ void Context::post_async(ibv_event_type type, uintptr_t element) {
   const ib_uverbs_async_event_desc event{element, static_cast<uint32_t>(type), 0};
   std::lock_guard lock(async_mutex_);
   // A full queue means that nobody reads it: the event is lost, as it would be for the kernel's readers.
-  async_events_.send(&event, sizeof event);
+  if (async_events_.send(&event, sizeof event) != EventQueue::Delivery::kSent) return;
+  // Counted now, not when libibverbs tells that it has read it: as with the events of completion queues.
+  if (auto* reported = reported_of(type, element); reported != nullptr) reported->fetch_add(1);
 }
 
 void Context::forget_async(const void* element) {
   std::lock_guard lock(async_mutex_);
   async_events_.remove(sizeof(ib_uverbs_async_event_desc), [element](const void* event) {
-    return static_cast<const ib_uverbs_async_event_desc*>(event)->element ==
-           reinterpret_cast<uintptr_t>(element);
+    const auto& unread = *static_cast<const ib_uverbs_async_event_desc*>(event);
+    if (unread.element != reinterpret_cast<uintptr_t>(element)) return false;
+    auto* reported = reported_of(static_cast<ibv_event_type>(unread.event_type), unread.element);
+    if (reported != nullptr) reported->fetch_sub(1);
+    return true;
   });
 }
 
@@ -202,29 +226,6 @@ void Context::remove(Mr* mr) {
 
 void free_context(ibv_context* context) {
   Context::close(context);
-}
-
-// libibverbs has just read the event for the application: from now on it waits to be acknowledged.
-void async_event(ibv_context*, ibv_async_event* event) {
-  switch (event->event_type) {
-    case IBV_EVENT_CQ_ERR:
-      Cq::of(event->element.cq)->async_reported.fetch_add(1);
-      break;
-    case IBV_EVENT_QP_FATAL:
-    case IBV_EVENT_QP_REQ_ERR:
-    case IBV_EVENT_QP_ACCESS_ERR:
-    case IBV_EVENT_COMM_EST:
-    case IBV_EVENT_SQ_DRAINED:
-    case IBV_EVENT_QP_LAST_WQE_REACHED:
-      Qp::of(event->element.qp)->async_reported.fetch_add(1);
-      break;
-    case IBV_EVENT_SRQ_ERR:
-    case IBV_EVENT_SRQ_LIMIT_REACHED:
-      Srq::of(event->element.srq)->async_reported.fetch_add(1);
-      break;
-    default:
-      break;
-  }
 }
 
 }  // namespace mrc::provider

@@ -246,10 +246,9 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
   return 0;
 }
 
-// libibverbs has just read an event for the application: from now on it waits to be acknowledged.
+// libibverbs has just read an event for the application.
 void cq_event(ibv_cq* queue) {
   Cq* cq = Cq::of(queue);
-  cq->reported.fetch_add(1);
   if (!forked_away() && cq->channel != nullptr) cq->channel->on_read();
 }
 

@@ -29,7 +29,9 @@ struct Cq {
   std::atomic<unsigned> users{0};              // queue pairs
 
   std::shared_ptr<CompletionChannel> channel;
-  std::atomic<uint32_t> reported{0};        // events that the application has read
+  // Events on their way to the application or read by it. Counted when they are sent, not when libibverbs
+  // tells that it has read one: until then destroy_cq() would not know of somebody who has just read one.
+  std::atomic<uint32_t> reported{0};
   std::atomic<uint32_t> async_reported{0};  // the same for asynchronous events
   SpinLock event_lock;                      // taken after all others
   std::atomic<Arm> armed{Arm::kNo};         // written under event_lock

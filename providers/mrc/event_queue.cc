@@ -29,20 +29,26 @@ void EventQueue::close_provider_end() {
   provider_fd_ = -1;
 }
 
-bool EventQueue::send(const void* event, size_t bytes) {
+EventQueue::Delivery EventQueue::send(const void* event, size_t bytes) {
   for (;;) {
-    if (::send(provider_fd_, event, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return true;
+    if (::send(provider_fd_, event, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Delivery::kSent;
     if (errno == EINTR) continue;
-    return errno != EAGAIN && errno != ENOBUFS;
+    return errno == EAGAIN || errno == ENOBUFS ? Delivery::kFull : Delivery::kNobodyReads;
   }
 }
 
-void EventQueue::remove(size_t bytes, const std::function<bool(const void*)>& unwanted) {
+uint32_t EventQueue::remove(size_t bytes, const std::function<bool(const void*)>& unwanted) {
+  uint32_t removed = 0;
   std::vector<Event> kept;
   Event event;
   while (recv(application_fd_, event.data(), event.size(), MSG_DONTWAIT) == static_cast<ssize_t>(bytes))
-    if (!unwanted(event.data())) kept.push_back(event);
+    if (unwanted(event.data())) {
+      ++removed;
+    } else {
+      kept.push_back(event);
+    }
   for (const Event& again : kept) send(again.data(), bytes);
+  return removed;
 }
 
 bool EventQueue::abandoned() const {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 
 namespace mrc::provider {
@@ -22,10 +23,11 @@ class EventQueue {
   int application_fd() const { return application_fd_; }
   void close_provider_end();
 
-  // False: the queue is full now; the event was not sent. An event to a closed end counts as sent.
-  bool send(const void* event, size_t bytes);
-  // Takes back the unread events of `bytes` bytes that `unwanted` picks; the others stay in order.
-  void remove(size_t bytes, const std::function<bool(const void*)>& unwanted);
+  enum class Delivery { kSent, kFull, kNobodyReads };  // full: for now; nobody: the other end is closed
+  Delivery send(const void* event, size_t bytes);
+  // Takes back the unread events of `bytes` bytes that `unwanted` picks, and says how many; the others stay
+  // in order.
+  uint32_t remove(size_t bytes, const std::function<bool(const void*)>& unwanted);
   // The application has closed its end.
   bool abandoned() const;
 

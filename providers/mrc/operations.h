@@ -10,7 +10,6 @@ namespace mrc::provider {
 
 // context.cc
 void free_context(ibv_context* context);
-void async_event(ibv_context* context, ibv_async_event* event);
 
 // device_query.cc
 int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input,

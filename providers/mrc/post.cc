@@ -35,13 +35,12 @@ int post_send(ibv_qp* verbs, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp* qp = Qp::of(verbs);
   int error = 0;
   uint32_t count = 0;
-  {
+  if (forked_away()) {  // before the lock, which a thread that is not in this process may hold
+    error = EPERM;
+  } else {
     std::lock_guard lock(qp->send_lock);
     SendQueue& queue = qp->transport->send_queue();
-    if (forked_away())
-      error = EPERM;
-    else if (!may_send(qp->transport->state()))
-      error = EINVAL;
+    if (!may_send(qp->transport->state())) error = EINVAL;
     for (; error == 0 && requests != nullptr; requests = requests->next) {
       SendRequest* slot = queue.reserve(count);
       error = slot == nullptr ? ENOMEM : write_request(*qp, *requests, slot);
@@ -59,12 +58,12 @@ int post_recv(ibv_qp* verbs, ibv_recv_wr* requests, ibv_recv_wr** bad) {
   Qp* qp = Qp::of(verbs);
   int error = 0;
   uint32_t count = 0;
-  {
+  if (forked_away()) {
+    error = EPERM;
+  } else {
     std::lock_guard lock(qp->receive_lock);
     ReceiveQueue& queue = qp->transport->receive_queue();
-    if (forked_away())
-      error = EPERM;
-    else if (qp->transport->state() == QueuePairState::kReset || verbs->srq != nullptr)
+    if (qp->transport->state() == QueuePairState::kReset || verbs->srq != nullptr)
       error = EINVAL;
     else
       error = post_receives(queue, qp->capacity.max_recv_sge, &requests, &count);

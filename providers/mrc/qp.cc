@@ -151,6 +151,12 @@ int modify_qp(ibv_qp* verbs, ibv_qp_attr* wanted, int mask) {
   try {
     QueuePairAttributes attributes;
     if (const int error = to_engine(*wanted, mask, &attributes); error != 0) return error;
+    // Who is just posting must not publish his request to a queue that was emptied meanwhile.
+    std::unique_lock<SpinLock> posting[2];
+    if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RESET) {
+      posting[0] = std::unique_lock(qp->send_lock);
+      posting[1] = std::unique_lock(qp->receive_lock);
+    }
     Progress::Control control(qp->context->device().progress());
     const ibv_qp_state from = to_verbs(qp->transport->state());
     const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? wanted->qp_state : from;

@@ -27,7 +27,7 @@ struct Qp {
   Srq* srq = nullptr;  // may be none
   QueuePair* transport = nullptr;
 
-  SpinLock send_lock;
+  SpinLock send_lock;  // both taken before the device's lock
   SpinLock receive_lock;
 
   // Between ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort(); under send_lock, which these hold.
@@ -38,7 +38,7 @@ struct Qp {
   ibv_qp_cap capacity{};
   bool signal_all = false;
   ibv_qp_attr attributes{};                 // under the device's lock
-  std::atomic<uint32_t> async_reported{0};  // asynchronous events that the application has read
+  std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 
   static Qp* of(ibv_qp* qp) { return reinterpret_cast<Qp*>(qp); }
   static Qp* of(ibv_qp_ex* qp) { return reinterpret_cast<Qp*>(qp); }

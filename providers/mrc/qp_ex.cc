@@ -14,7 +14,8 @@ namespace {
 
 void start_batch(ibv_qp_ex* verbs) {
   Qp* qp = Qp::of(verbs);
-  qp->send_lock.lock();
+  // Not in a child of fork(): a thread that is not there may hold the lock.
+  if (!forked_away()) qp->send_lock.lock();
   qp->building = nullptr;
   qp->built = 0;
   qp->build_error = 0;

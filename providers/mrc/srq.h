@@ -21,7 +21,7 @@ struct Srq {
   SharedReceiveQueue queue;
   SpinLock post_lock;
   std::atomic<unsigned> users{0};           // queue pairs
-  std::atomic<uint32_t> async_reported{0};  // asynchronous events that the application has read
+  std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 
   Srq(Context* context, Pd* pd, uint32_t entries, uint32_t segments);
   static Srq* of(ibv_srq* queue) { return reinterpret_cast<Srq*>(queue); }

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Many threads on the same objects. Worth most under the thread sanitizer.
 #include <errno.h>
+#include <poll.h>
+#include <rdma/ib_user_verbs.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <future>
 
 #include "tests/verbs/provider_fixture.h"
 
@@ -140,6 +146,166 @@ TEST_F(ThreadsTest, ControlBesideData) {
   }
   stop = true;
   control.join();
+}
+
+// Whether there is something to read within the time.
+bool readable(int fd, std::chrono::milliseconds limit) {
+  pollfd file{fd, POLLIN, 0};
+  return poll(&file, 1, static_cast<int>(limit.count())) == 1;
+}
+
+// A thread is between reading an event from the channel and being told whose it is, when another destroys the
+// completion queue: that has to wait for the acknowledgement.
+TEST_F(ThreadsTest, DestroyWaitsForWhoHasJustReadAnEvent) {
+  ibv_cq* watched = ibv_create_cq(context, 16, nullptr, channel, 0);
+  ASSERT_NE(watched, nullptr);
+  ibv_qp_init_attr attributes = queue_pair_wanted(watched, watched);
+  ibv_qp* qp = ibv_create_qp(domain, &attributes);
+  ASSERT_NE(qp, nullptr);
+  ASSERT_EQ(ibv_req_notify_cq(watched, 0), 0);
+  connect(qp, pair[0]->qp_num);
+  post_receive(qp, 1);
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  ASSERT_EQ(ibv_modify_qp(qp, &error, IBV_QP_STATE), 0);
+  ASSERT_TRUE(readable(channel->fd, 20s));
+  ib_uverbs_comp_event_desc event{};
+  ASSERT_EQ(read(channel->fd, &event, sizeof event), static_cast<ssize_t>(sizeof event));
+  EXPECT_EQ(event.cq_handle, reinterpret_cast<uintptr_t>(watched));
+  ASSERT_EQ(ibv_destroy_qp(qp), 0);
+  std::future<int> destroyed = std::async(std::launch::async, ibv_destroy_cq, watched);
+  EXPECT_EQ(destroyed.wait_for(200ms), std::future_status::timeout);
+  ibv_ack_cq_events(watched, 1);
+  ASSERT_EQ(destroyed.wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(destroyed.get(), 0);
+}
+
+// The same for asynchronous events.
+TEST_F(ThreadsTest, DestroyWaitsForWhoHasJustReadAnAsynchronousEvent) {
+  ibv_srq_init_attr wanted{};
+  wanted.attr = {16, 1, 0};
+  ibv_srq* srq = ibv_create_srq(domain, &wanted);
+  ASSERT_NE(srq, nullptr);
+  ibv_qp_init_attr attributes = queue_pair_wanted(queue, queue);
+  attributes.srq = srq;
+  ibv_qp* qp = ibv_create_qp(domain, &attributes);
+  ASSERT_NE(qp, nullptr);
+  connect(qp, pair[0]->qp_num);
+  ibv_qp_attr error{};
+  error.qp_state = IBV_QPS_ERR;
+  ASSERT_EQ(ibv_modify_qp(qp, &error, IBV_QP_STATE), 0);
+  ib_uverbs_async_event_desc event{};
+  do {
+    ASSERT_TRUE(readable(context->async_fd, 20s));
+    ASSERT_EQ(read(context->async_fd, &event, sizeof event), static_cast<ssize_t>(sizeof event));
+  } while (event.event_type != IBV_EVENT_QP_LAST_WQE_REACHED);
+  EXPECT_EQ(event.element, reinterpret_cast<uintptr_t>(qp));
+  std::future<int> destroyed = std::async(std::launch::async, ibv_destroy_qp, qp);
+  EXPECT_EQ(destroyed.wait_for(200ms), std::future_status::timeout);
+  ibv_async_event read_before{};
+  read_before.event_type = IBV_EVENT_QP_LAST_WQE_REACHED;
+  read_before.element.qp = qp;
+  ibv_ack_async_event(&read_before);
+  ASSERT_EQ(destroyed.wait_for(20s), std::future_status::ready);
+  EXPECT_EQ(destroyed.get(), 0);
+  EXPECT_EQ(ibv_destroy_srq(srq), 0);
+}
+
+// Threads wait for events, poll and acknowledge while queues with such events come and go.
+TEST_F(ThreadsTest, QueuesComeAndGoWhileOthersWaitForEvents) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 2; ++i)
+    waiters.emplace_back([&] {
+      while (!stop) {
+        if (!readable(channel->fd, 10ms)) continue;
+        ib_uverbs_comp_event_desc event{};  // not ibv_get_cq_event(): another may have been faster
+        if (recv(channel->fd, &event, sizeof event, MSG_DONTWAIT) != sizeof event) continue;
+        auto* woken = reinterpret_cast<ibv_cq*>(static_cast<uintptr_t>(event.cq_handle));
+        ibv_wc done[4];
+        ibv_poll_cq(woken, 4, done);
+        ibv_req_notify_cq(woken, 0);
+        ibv_ack_cq_events(woken, 1);
+      }
+    });
+  for (int round = 0; round < 30; ++round) {
+    ibv_cq* own = ibv_create_cq(context, 64, nullptr, channel, 0);
+    ASSERT_NE(own, nullptr);
+    ASSERT_EQ(ibv_req_notify_cq(own, 0), 0);
+    ibv_qp_init_attr attributes = queue_pair_wanted(own, own);
+    attributes.sq_sig_all = 1;
+    ibv_qp* fresh[2] = {};
+    for (ibv_qp*& qp : fresh) ASSERT_NE(qp = ibv_create_qp(domain, &attributes), nullptr);
+    connect(fresh[0], fresh[1]->qp_num);
+    connect(fresh[1], fresh[0]->qp_num);
+    ibv_sge from = segment(0, 64);
+    for (int i = 0; i < 8; ++i) ASSERT_EQ(post(fresh[0], write_request(&from, 4096, 1)), 0);
+    for (ibv_qp* qp : fresh) EXPECT_EQ(ibv_destroy_qp(qp), 0);
+    EXPECT_EQ(ibv_destroy_cq(own), 0);
+  }
+  stop = true;
+  for (std::thread& waiter : waiters) waiter.join();
+}
+
+// What is posted while the queue pair is reset is either forgotten or refused, never kept for later.
+TEST_F(ThreadsTest, ResetWhileOthersPost) {
+  constexpr uint64_t kStale = 1;
+  constexpr uint64_t kWanted = 2;
+  std::atomic<bool> stop{false};
+  ibv_sge from = segment(0, 8);
+  std::vector<std::thread> posters;
+  for (int i = 0; i < 2; ++i)
+    posters.emplace_back([&] {
+      while (!stop) post(pair[0], write_request(&from, 4096, kStale));
+    });
+  ibv_qp_attr reset{};
+  reset.qp_state = IBV_QPS_RESET;
+  for (int round = 0; round < 50; ++round) {
+    EXPECT_EQ(ibv_modify_qp(pair[0], &reset, IBV_QP_STATE), 0);
+    EXPECT_EQ(ibv_modify_qp(pair[1], &reset, IBV_QP_STATE), 0);
+    connect(pair[1], pair[0]->qp_num, kRemoteAccess);
+    connect(pair[0], pair[1]->qp_num, kRemoteAccess);
+  }
+  EXPECT_EQ(ibv_modify_qp(pair[0], &reset, IBV_QP_STATE), 0);
+  EXPECT_EQ(ibv_modify_qp(pair[1], &reset, IBV_QP_STATE), 0);
+  stop = true;
+  for (std::thread& poster : posters) poster.join();
+  connect(pair[1], pair[0]->qp_num, kRemoteAccess);
+  connect(pair[0], pair[1]->qp_num, kRemoteAccess);
+  ASSERT_EQ(post(pair[0], write_request(&from, 4096, kWanted)), 0);
+  const ibv_wc done = poll_one(send_queue);
+  EXPECT_EQ(done.wr_id, kWanted);
+  EXPECT_EQ(done.status, IBV_WC_SUCCESS);
+}
+
+// A child of fork() is told that the device is not its own, even if a thread that it has not got was posting.
+TEST_F(ThreadsTest, ForkWhileAnotherPosts) {
+  ibv_qp_init_attr_ex wanted{};
+  wanted.qp_type = IBV_QPT_RC;
+  wanted.send_cq = wanted.recv_cq = queue;
+  wanted.cap = {16, 16, 1, 1, 0};
+  wanted.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  wanted.pd = domain;
+  wanted.send_ops_flags = IBV_QP_EX_WITH_SEND;
+  ibv_qp* qp = ibv_create_qp_ex(context, &wanted);
+  ASSERT_NE(qp, nullptr);
+  connect(qp, pair[0]->qp_num);
+  ibv_sge from = segment(0, 8);
+  ibv_wr_start(ibv_qp_to_qp_ex(qp));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);
+    ibv_qp_ex* extended = ibv_qp_to_qp_ex(qp);
+    const bool refused = post(qp, send_request(&from, 1)) == EPERM;
+    ibv_wr_start(extended);
+    _exit(refused && ibv_wr_complete(extended) == EPERM ? 0 : 1);
+  }
+  ibv_wr_abort(ibv_qp_to_qp_ex(qp));
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status;
+  EXPECT_EQ(ibv_destroy_qp(qp), 0);
 }
 
 }  // namespace
