@@ -65,6 +65,7 @@ bool PathSet::lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds n
   // MRC 4.6: what a port took with it is no one's loss, nor is what was known before the path came back.
   if (!port_is_up(bad.plane) || sent_at < bad.good_since || bad.state == PathState::kDenied) return false;
   bad.lost_order = std::max(bad.lost_order, order);
+  const uint32_t weight = loss_weight();  // against what was usual before it
   const bool silent = bad.delivered_order < order;
   if (silent) {
     bad.unexplained = true;
@@ -76,7 +77,7 @@ bool PathSet::lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds n
     if (silent) bad.probe_successes = 0;
     return false;
   }
-  bad.suspicion = static_cast<uint16_t>(std::min<uint32_t>(bad.suspicion + loss_weight(), 2 * kSuspicionOut));
+  bad.suspicion = static_cast<uint16_t>(std::min<uint32_t>(bad.suspicion + weight, 2 * kSuspicionOut));
   const bool out = bad.suspicion >= kSuspicionOut && take_out(bad, now, silent);
   if (plane_is_silent(plane)) empty_silent_plane(bad.plane, now);
   return out;

@@ -27,6 +27,16 @@ TEST(PathHealth, OnACleanNetworkTheFirstLossTakesThePathOut) {  // MRC 4.5
   EXPECT_EQ(set.at(PathId{3}).state, PathState::kAssumedBad);
 }
 
+TEST(PathHealth,
+     NorDoesItHelpThatThePathCarriesSomethingLater) {  // MRC 4.5: one loss that is shown by its path
+  PathSet set;
+  set.reset(config(2, 4, 0, 1), 1);
+  for (uint64_t order = 1; order <= 24; ++order)
+    if (order != 11) set.delivered(PathId(order % 8), order);
+  EXPECT_TRUE(set.lost(PathId{3}, 11, 0, 100));
+  EXPECT_EQ(set.at(PathId{3}).state, PathState::kAssumedBad);
+}
+
 TEST(PathHealth, OneBadPathOf16IsOutWithin2Rtt) {  // MRC 8, 5.2.4: 20 % on one of 2 x 8 EVs
   FlowModel model;
   model.reset(config(8, 2, 0, 4));
