@@ -21,21 +21,32 @@ bool CompletionChannel::send(ibv_cq* queue) {
   return delivery != EventQueue::Delivery::kFull;
 }
 
-void CompletionChannel::notify(ibv_cq* queue) {
-  std::lock_guard lock(mutex_);
-  if (!send(queue)) owed_.push_back(queue);
+void CompletionChannel::owe(ibv_cq* queue) {
+  std::lock_guard lock(owed_lock_);
+  owed_.push_back(queue);
 }
 
-void CompletionChannel::on_read() {
-  std::lock_guard lock(mutex_);
-  size_t sent = 0;
-  while (sent < owed_.size() && send(owed_[sent])) ++sent;
-  owed_.erase(owed_.begin(), owed_.begin() + static_cast<ptrdiff_t>(sent));
+void CompletionChannel::deliver() {
+  std::lock_guard sending(socket_mutex_);
+  for (;;) {
+    ibv_cq* queue = nullptr;
+    {
+      std::lock_guard lock(owed_lock_);
+      if (owed_.empty()) return;
+      queue = owed_.front();
+    }
+    if (!send(queue)) return;
+    std::lock_guard lock(owed_lock_);
+    owed_.erase(owed_.begin());
+  }
 }
 
 void CompletionChannel::forget(ibv_cq* queue) {
-  std::lock_guard lock(mutex_);
-  std::erase(owed_, queue);
+  std::lock_guard sending(socket_mutex_);
+  {
+    std::lock_guard lock(owed_lock_);
+    std::erase(owed_, queue);
+  }
   const uint32_t unread = events_.remove(sizeof(ib_uverbs_comp_event_desc), [queue](const void* event) {
     return static_cast<const ib_uverbs_comp_event_desc*>(event)->cq_handle == handle_of(queue);
   });

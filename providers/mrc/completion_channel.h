@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "providers/mrc/event_queue.h"
+#include "providers/mrc/spin_lock.h"
 
 namespace mrc::provider {
 
@@ -15,10 +16,11 @@ class CompletionChannel {
  public:
   EventQueue& events() { return events_; }
 
-  // One event of the queue. If the socket is full the event is owed and goes out after the next read.
-  void notify(ibv_cq* queue);
-  // The application has read an event: there is room again.
-  void on_read();
+  // One event of the queue is owed. On the data path, so without a system call: who does this sees to it that
+  // deliver() is called when no lock of the device is held any more.
+  void owe(ibv_cq* queue);
+  // Sends what is owed. If the socket is full the rest goes out after the next read.
+  void deliver();
   // The queue is being destroyed: its unread events disappear, as the kernel's do, and do not count as
   // reported.
   void forget(ibv_cq* queue);
@@ -26,8 +28,9 @@ class CompletionChannel {
  private:
   bool send(ibv_cq* queue);
 
+  std::mutex socket_mutex_;  // whoever uses the socket or takes something from owed_
   EventQueue events_;
-  std::mutex mutex_;
+  SpinLock owed_lock_;  // after socket_mutex_
   std::vector<ibv_cq*> owed_;
 };
 

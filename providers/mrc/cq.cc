@@ -167,7 +167,7 @@ size_t Cq::poll(std::span<Completion> out) {
 void Cq::raise() {
   armed.store(Arm::kNo, std::memory_order_relaxed);
   notified = ring.pushed();
-  if (channel != nullptr) channel->notify(&verbs.cq);
+  if (channel != nullptr) channel->owe(&verbs.cq);
 }
 
 void Cq::on_completions() {
@@ -180,8 +180,12 @@ void Cq::on_completions() {
   std::lock_guard lock(event_lock);
   const Arm arm = armed.load(std::memory_order_relaxed);
   if (arm == Arm::kNo) return;
-  for (uint64_t n = first; n < pushed; ++n)
-    if (wakes(ring.peek(n), arm)) return raise();
+  for (uint64_t n = first; n < pushed; ++n) {
+    if (!wakes(ring.peek(n), arm)) continue;
+    raise();
+    if (channel != nullptr) context->device().progress().deliver_later(channel);
+    return;
+  }
 }
 
 void Cq::remove(Qpn qpn) {
@@ -198,6 +202,29 @@ void Cq::remove(Qpn qpn) {
   notified -= notified_gone;
   looked_at -= looked_at_gone;
 }
+
+namespace {
+
+// True: that has raised an event.
+bool arm(Cq& cq, Arm wanted) {
+  std::lock_guard poll_guard(cq.poll_lock);  // polled() stands still
+  std::lock_guard event_guard(cq.event_lock);
+  // An unfulfilled request for any completion is not weakened by one for solicited completions.
+  if (cq.armed.load(std::memory_order_relaxed) != Arm::kAny)
+    cq.armed.store(wanted, std::memory_order_relaxed);
+  full_fence();
+  // Completions that are unpolled and newer than the last event raise one at once, as NICs do. Raising one
+  // for any unpolled completion would be spurious; raising none lets programs sleep that check before they
+  // arm.
+  for (uint64_t n = std::max(cq.ring.polled(), cq.notified); n < cq.ring.pushed(); ++n) {
+    if (!wakes(cq.ring.peek(n), wanted)) continue;
+    cq.raise();
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 // --- verbs ---
 
@@ -229,27 +256,15 @@ int poll_cq(ibv_cq* queue, int entries, ibv_wc* out) {
 int req_notify_cq(ibv_cq* queue, int solicited_only) {
   if (forked_away()) return EPERM;
   Cq* cq = Cq::of(queue);
-  const Arm arm = solicited_only != 0 ? Arm::kSolicited : Arm::kAny;
-  std::lock_guard poll_guard(cq->poll_lock);  // polled() stands still
-  std::lock_guard event_guard(cq->event_lock);
-  // An unfulfilled request for any completion is not weakened by one for solicited completions.
-  if (cq->armed.load(std::memory_order_relaxed) != Arm::kAny) cq->armed.store(arm, std::memory_order_relaxed);
-  full_fence();
-  // Completions that are unpolled and newer than the last event raise one at once, as NICs do. Raising one
-  // for any unpolled completion would be spurious; raising none lets programs sleep that check before they
-  // arm.
-  for (uint64_t n = std::max(cq->ring.polled(), cq->notified); n < cq->ring.pushed(); ++n)
-    if (wakes(cq->ring.peek(n), arm)) {
-      cq->raise();
-      break;
-    }
+  if (arm(*cq, solicited_only != 0 ? Arm::kSolicited : Arm::kAny) && cq->channel != nullptr)
+    cq->channel->deliver();
   return 0;
 }
 
 // libibverbs has just read an event for the application.
 void cq_event(ibv_cq* queue) {
   Cq* cq = Cq::of(queue);
-  if (!forked_away() && cq->channel != nullptr) cq->channel->on_read();
+  if (!forked_away() && cq->channel != nullptr) cq->channel->deliver();
 }
 
 int resize_cq(ibv_cq* queue, int entries) {

@@ -51,7 +51,7 @@ struct Cq {
   void on_completions();
   // Drops what a destroyed or reset queue pair has left; under the device's lock, poll_lock and event_lock.
   void remove(Qpn qpn);
-  // Sends the event that was asked for; under event_lock.
+  // The event that was asked for is owed; under event_lock. The channel has to deliver it.
   void raise();
 };
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "providers/mrc/clock.h"
 
@@ -213,7 +214,14 @@ Progress::Turn Progress::turn(Nanoseconds now, bool with_deadline) {
 
 void Progress::unlock() {
   connected_.store(engine_->connected(), std::memory_order_relaxed);
+  if (delivering_.empty()) return lock_.unlock();
+  const auto channels = std::exchange(delivering_, {});
   lock_.unlock();
+  for (const auto& channel : channels) channel->deliver();
+}
+
+void Progress::deliver_later(const std::shared_ptr<CompletionChannel>& channel) {
+  if (delivering_.empty() || delivering_.back() != channel) delivering_.push_back(channel);
 }
 
 Progress::Control::~Control() {

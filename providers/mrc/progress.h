@@ -7,11 +7,14 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "dpdk_io/device_ports.h"
 #include "libmrc/engine/engine.h"
 #include "libmrc/wire/time.h"
+#include "providers/mrc/completion_channel.h"
 #include "providers/mrc/spin_lock.h"
 #include "providers/mrc/stats_writer.h"
 
@@ -43,6 +46,10 @@ class Progress {
   void stop();
   // At exit(): the thread ends, unless that takes too long. Never waits for a lock.
   void stop_at_exit();
+
+  // Under the device's lock: the channel delivers its events when that is released, for this takes system
+  // calls.
+  void deliver_later(const std::shared_ptr<CompletionChannel>& channel);
 
   // --- application threads, on the data path ---
 
@@ -77,7 +84,7 @@ class Progress {
 
   // One turn of the engine, and more while doorbells ring; under no lock.
   Turn turn(Nanoseconds now, bool with_deadline = false);
-  void unlock();  // shows what others want to know, then unlocks
+  void unlock();  // shows what others want to know, unlocks, and delivers events
   void run();
   void housekeeping(Nanoseconds now);
   void give_way();  // between two polls that are close together
@@ -95,6 +102,8 @@ class Progress {
   Nanoseconds next_service_ = 0;
   Nanoseconds next_stats_ = 0;
   Nanoseconds company_until_ = 0;  // somebody on this CPU does not yield
+
+  std::vector<std::shared_ptr<CompletionChannel>> delivering_;  // under the lock
 
   alignas(64) DeviceLock lock_;
   std::atomic<bool> running_{false};
