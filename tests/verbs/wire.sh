@@ -136,7 +136,8 @@ rows() {
 # sent HOST PLANE: bytes that have left by it.
 sent() { inside "$1" awk -v interface="v$2:" '$1 == interface { print $10 }' /proc/net/dev; }
 
-# used HOST PLANES BYTES: every plane has carried so much at least.
+# used HOST PLANES BYTES: every plane has carried so much at least. Rather half of its share than all: where programs
+# wait for a CPU, a plane whose packets are lost in its ring is left alone for a while.
 used() {
   local plane
   for ((plane = 0; plane < $2; ++plane)); do
@@ -258,7 +259,7 @@ case $name in
     settings 4
     pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 3000
     rows x 1 4
-    used "$a" 4 40000000
+    used "$a" 4 25000000
     no_icmp
     ;;
   write_lat)
@@ -325,7 +326,7 @@ gids = ["fd77:0:0::1"]'
       declare "watch_$plane=$!"
     done
     pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 2000
-    used "$a" 4 25000000
+    used "$a" 4 16000000
     # shellcheck disable=SC2154
     wait "$watch_0" || fail 'no source-routed packet on plane 0'
     # shellcheck disable=SC2154
