@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <new>
 
+#include "providers/mrc/address.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
@@ -81,17 +82,17 @@ bool layout_agrees(const verbs_context& context) {
 std::atomic<uint32_t>* reported_of(ibv_event_type type, uintptr_t element) {
   switch (type) {
     case IBV_EVENT_CQ_ERR:
-      return &reinterpret_cast<Cq*>(element)->async_reported;
+      return &static_cast<Cq*>(pointer_at(element))->async_reported;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
     case IBV_EVENT_COMM_EST:
     case IBV_EVENT_SQ_DRAINED:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-      return &reinterpret_cast<Qp*>(element)->async_reported;
+      return &static_cast<Qp*>(pointer_at(element))->async_reported;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-      return &reinterpret_cast<Srq*>(element)->async_reported;
+      return &static_cast<Srq*>(pointer_at(element))->async_reported;
     default:
       return nullptr;
   }
