@@ -8,9 +8,6 @@ namespace mrc::lab {
 namespace {
 
 constexpr int kMbit = 60;
-// Fifteen programs that all poll share the CPUs of one machine: at a higher rate these would be the
-// bottleneck.
-constexpr int kIncastMbit = 30;
 constexpr double kStartSecondsMax = 30;
 
 // One plane with two spines. The first flow has both; the second is given the first spine alone.
@@ -58,7 +55,7 @@ Result incast() {
   Result result;
   const std::vector<std::string> senders = {"h1", "h3", "h5", "h7", "h6", "h8", "h10"};
   ExperimentLab lab({.hosts = 10, .planes = 2, .leaves = 2, .spines = 2});
-  lab.fault("paths rate " + std::to_string(kIncastMbit / 2) + "mbit");
+  lab.fault("paths rate " + std::to_string(kMbit / 2) + "mbit");
   result.trouble = lab.trouble();
   if (!result.trouble.empty()) return result;
   std::vector<Watched> watched = {{"victim, h9 to h4", "h4"}, {"7 senders to h2, sum", "h2"}};
@@ -105,7 +102,7 @@ Result incast() {
   result.at_least("victim during the incast, of before",
                   before > 0 ? timeline.mean(0, begin, end) / before : 0, 0.9);
   result.at_least("7 senders together, of the receiver's links",
-                  timeline.mean(1, begin, end) / (kIncastMbit * 1e-3), 0.8);
+                  timeline.mean(1, begin, end) / (kMbit * 1e-3), 0.8);
   result.at_least("fairness among the 7 (Jain)", squares > 0 ? sum * sum / (7 * squares) : 0, 0.8);
   result.tell("slowest sender, of the fastest", most > 0 ? least / most : 0);
   result.at_most("error completions and failed programs", said.empty() ? 0 : 1, 0);
