@@ -40,9 +40,9 @@ bool make_chroot_the_root() {
   const Fd working_directory(open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   char path[4096];
   const bool has_path = getcwd(path, sizeof path) != nullptr;
-  if (setns(own_namespace.get(), CLONE_NEWNS) != 0 || fchdir(chroot_directory.get()) != 0) return false;
-  const bool moved = [] {
-    if (!detach_from_host()) return false;
+  if (setns(own_namespace.get(), CLONE_NEWNS) != 0) return false;
+  const bool moved = [&] {
+    if (fchdir(chroot_directory.get()) != 0 || !detach_from_host()) return false;
     const Fd root(open_tree(AT_FDCWD, ".", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE));
     return root.get() >= 0 && move_mount(root.get(), "", AT_FDCWD, ".", MOVE_MOUNT_F_EMPTY_PATH) == 0 &&
            fchdir(root.get()) == 0 && syscall(SYS_pivot_root, ".", ".") == 0 && umount2(".", MNT_DETACH) == 0;

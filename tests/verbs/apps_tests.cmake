@@ -12,7 +12,8 @@ target_link_libraries(mpi_check PRIVATE MPI::MPI_C)
 set(apps ${CMAKE_CURRENT_SOURCE_DIR}/apps.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 foreach(case ucx_info ucx_tag_lat ucx_tag_bw ucx_put_bw ucx_put_lat ucx_get ucx_fadd ucx_cswap ucx_am_bw ucx_am_lat
     ucx_sleep ucx_threads ucx_tag_large ucx_uct_am_lat ucx_uct_put_bw ucx_uct_get
-    ucx_uct_ud_am_bw ucx_stream ucx_ud_tag_lat ucx_ud_tag_bw ucx_ud_put_bw ucx_ud_get ucx_ud_fadd ucx_ud_am_bw ucx_ud_am_lat ucx_ud_sleep
+    ucx_uct_ud_am_bw ucx_stream ucx_ud_tag_lat ucx_ud_tag_bw ucx_ud_put_bw ucx_ud_get ucx_ud_fadd ucx_ud_am_bw
+    ucx_ud_am_lat ucx_ud_sleep
     ucx_cm ucx_cm_am ucx_cm_ud fi_info fi_msg fi_rdm fi_dgram fio_write fio_read fio_send
     fio_notices fio_not_offered)
   mrc_verbs_test(apps_${case} 120 ${apps} ${case})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A port that a program was given but does not listen on yet. The registry of ports belongs to processes
-// whose device runs, and a program that only looks around shall not start it: until then an abstract socket
-// of that name keeps the other processes of the host off the port. It goes with the process.
+// A port that was chosen for a server. The registry of ports belongs to processes whose device runs, and a
+// program that only looks around shall not start it: an abstract socket of that name keeps the other
+// processes of the host off the port. It goes with the process.
 #pragma once
 
 #include "libmrc/cm/identifiers.h"
