@@ -104,7 +104,8 @@ bool Engine::send_endpoint(const NetworkHeader& network, Plane plane, Entropy en
 }
 
 // MRC 1.6, SPEC 7.4.7.
-bool Engine::send_ev_probe(const EvProbe& probe, Nanoseconds now) {
+bool Engine::send_ev_probe(const EvProbe& probe, Nanoseconds clock) {
+  const Nanoseconds now = advance(clock);
   const Plane plane = probe.path.plane;
   if (plane >= transmitter_.plane_count() || (services_.ports_up >> plane & 1) == 0) return false;
   NetworkHeader network;

@@ -92,7 +92,8 @@ QueuePair* Engine::find(Qpn qpn) {
              : nullptr;
 }
 
-bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now) {
+bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds clock) {
+  const Nanoseconds now = advance(clock);
   const uint64_t sent_before = transmitter_.frames_sent();
   const bool done = qp.modify(attributes, services_, now);
   transmitter_.flush_all();  // its last answers: when nothing is connected nobody may come to send them
@@ -210,7 +211,14 @@ void Engine::excuse_pause(Nanoseconds now) {
   for (QueuePair* qp : live_) qp->on_pause(now - wanted, now);
 }
 
-size_t Engine::progress(Nanoseconds now) {
+// A thread may read the clock and then wait for its turn while another one has a later one: time only goes
+// on.
+Nanoseconds Engine::advance(Nanoseconds now) {
+  return time_ = std::max(time_, now);
+}
+
+size_t Engine::progress(Nanoseconds clock) {
+  const Nanoseconds now = advance(clock);
   ++burst_;
   excuse_pause(now);
   const uint64_t sent_before = transmitter_.frames_sent();

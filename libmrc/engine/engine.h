@@ -77,7 +77,7 @@ class Engine {
   QueuePair* find(Qpn qpn);
   // False: the transition is not allowed or an attribute it needs is missing or out of range; nothing was
   // changed.
-  bool modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds now);
+  bool modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds clock);
 
   // Lock-free, any thread: there is new work in the queue pair's queues.
   void ring_doorbell(QueuePair& qp);
@@ -85,10 +85,11 @@ class Engine {
 
   // Sends one EV probe; no queue pair is needed. False: the port is down or has no buffer, or the next hop is
   // not known. The answer comes by EventSink::ev_probe_answered; one that was lost never does.
-  bool send_ev_probe(const EvProbe& probe, Nanoseconds now);
+  bool send_ev_probe(const EvProbe& probe, Nanoseconds clock);
 
-  // One burst of receive, timers and transmit. Returns how many frames it received or sent: 0 = idle.
-  size_t progress(Nanoseconds now);
+  // One burst of receive, timers and transmit. Returns how many frames it received or sent: 0 = idle. A clock
+  // that is behind an earlier call's stands still until it has caught up.
+  size_t progress(Nanoseconds clock);
   // When progress() must be called at the latest although nothing arrives.
   Nanoseconds next_deadline() const;
   // Queue pairs that can receive or send (RTR or beyond, not in error).
@@ -112,6 +113,7 @@ class Engine {
   template <typename Header>
   bool send_endpoint(const NetworkHeader& network, Plane plane, Entropy entropy, const Bth& bth,
                      const Header& header);
+  Nanoseconds advance(Nanoseconds now);
   void excuse_pause(Nanoseconds now);
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);
@@ -149,7 +151,8 @@ class Engine {
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;
   uint64_t random_;
-  uint64_t burst_ = 0;  // calls of progress()
+  uint64_t burst_ = 0;    // calls of progress()
+  Nanoseconds time_ = 0;  // never goes back
   Nanoseconds last_turn_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
   Nanoseconds ports_checked_ = 0;

@@ -85,6 +85,26 @@ TEST_P(Pause, OfThePeerAloneIsSilence) {
   EXPECT_EQ(pair_.a.engine->counters().pauses, 0u);
 }
 
+// A thread read the clock, lost its CPU, and had its turn only after another one with a later clock.
+TEST_P(Pause, OfOneThreadOfSeveralDoesNotTurnTimeBack) {
+  ASSERT_TRUE(under_way_);
+  while (pair_.a.sends.pushed() < kReads) {
+    pair_.run_for(3 * kMicrosecond);
+    pair_.pause(kMicrosecond, {&pair_.a, &pair_.b});
+    for (End* end : {&pair_.a, &pair_.b}) {
+      for (auto& port : end->ports) port->now = pair_.now();
+      end->engine->progress(pair_.now() - std::min(pair_.now(), 50 * kMicrosecond));
+    }
+    ASSERT_LT(pair_.now(), kSecond);
+  }
+  expect_no_harm();
+  if (GetParam() == Transport::kRc) return;  // does not measure
+  for (const End* end : {&pair_.a, &pair_.b}) {
+    EXPECT_LT(end->qp->requester().rtt().smoothed(), kMillisecond);
+    EXPECT_EQ(end->engine->counters().retransmits_reordering, 0u);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Wires, Pause, testing::Values(Transport::kMrc, Transport::kRc),
                          [](const auto& info) { return info.param == Transport::kMrc ? "mrc" : "rc"; });
 
