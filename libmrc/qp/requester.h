@@ -207,6 +207,7 @@ class Requester {
   Nanoseconds quiet_since_ = 0;  // the probe timer counts from here
   uint32_t silences_ = 0;        // probes since anything was heard
   Nanoseconds awake_since_ = 0;  // the end of the last pause
+  Nanoseconds away_ = 0;         // how long the last ones were
 
   uint16_t next_probe_id_ = 1;
   std::array<Probe, kProbesMax> probes_{};

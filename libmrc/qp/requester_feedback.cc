@@ -11,6 +11,7 @@ namespace mrc {
 namespace {
 constexpr uint32_t kReorderScaleMax = 64;
 constexpr Nanoseconds kReorderScaleDecay = 200 * kMillisecond;
+constexpr Nanoseconds kPausesInRoundTrip = 4;  // what is longer was not made by the pause
 constexpr uint8_t kRnrForEver = 7;
 constexpr uint64_t kOutOfOrderMin = 5;  // MRC 3.3
 
@@ -45,8 +46,8 @@ bool Requester::credit(Context& cx, Psn psn) {
   if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
-    if (packet.sent_at >= awake_since_)
-      plane_rtt_.sample(cx.paths.at(packet.path).plane, cx.now - packet.sent_at);
+    // Also what this host slept through: rather too long than too short.
+    plane_rtt_.sample(cx.paths.at(packet.path).plane, cx.now - packet.sent_at);
   }
   return true;
 }
@@ -129,10 +130,10 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   next_path_probe_ = cx.paths.next_probe();
 }
 
-// A round trip, or 0 if this host was away in the meantime: what it slept through is no property of the
+// A round trip, or 0 if this host was away for a good part of it: what it slept through is no property of the
 // network.
 Nanoseconds Requester::measure(Nanoseconds now, Nanoseconds sent_at) {
-  if (sent_at < awake_since_) return 0;
+  if (sent_at < awake_since_ && now - sent_at < kPausesInRoundTrip * away_) return 0;
   rtt_.sample(now - sent_at);
   return now - sent_at;
 }

@@ -95,6 +95,8 @@ void Requester::on_timer(Context& cx) {
 }
 
 void Requester::on_pause(Nanoseconds away, Nanoseconds now) {
+  // Pauses within one round trip count together.
+  away_ = now - awake_since_ > rtt_.smoothed() ? away : away_ + away;
   awake_since_ = now;
   if (timer_base_ < now) timer_base_ = std::min(timer_base_ + away, now);
   if (quiet_since_ < now) quiet_since_ = std::min(quiet_since_ + away, now);

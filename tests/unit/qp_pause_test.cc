@@ -105,6 +105,38 @@ TEST_P(Pause, OfOneThreadOfSeveralDoesNotTurnTimeBack) {
   }
 }
 
+// Short pauses, again and again within one long round trip: the sender must see that the queue of one plane
+// grows, or all that waits there seems lost.
+TEST(PausesOfABusyHost, DoNotHideAQueueThatGrows) {
+  PairOptions options;
+  options.timeout = kSecond;
+  WirePair pair(options);
+  constexpr Nanoseconds kGrows = 200 * kMillisecond;
+  constexpr Nanoseconds kDelayMax = 60 * kMillisecond;
+  pair.a.ports[0]->delay = [] { return kMillisecond; };
+  pair.a.ports[1]->delay = [&] { return kMillisecond + kDelayMax * std::min(pair.now(), kGrows) / kGrows; };
+  std::vector<uint8_t> source(kBytes, 0x5A);
+  std::vector<uint8_t> target(kBytes);
+  const Segment remote = pair.segment(pair.b, target.data(), kBytes, kRemoteWrite | kLocalWrite);
+  const Segment local = pair.segment(pair.a, source.data(), kBytes, 0);
+  while (pair.now() < 2 * kGrows) {
+    while (SendRequest* request = pair.post(pair.a, Operation::kWrite, 1, {local})) {
+      request->remote_address = remote.address;
+      request->remote_key = remote.key;
+      pair.ring(pair.a);
+    }
+    pair.run_for(5 * kMillisecond);
+    pair.pause(3 * kMillisecond, {&pair.a});
+    for (const Completion& completion : pair.poll(pair.a.sends))
+      ASSERT_EQ(completion.status, CompletionStatus::kSuccess);
+  }
+  const Counters& counters = pair.a.engine->counters();
+  EXPECT_GT(counters.pauses, 3u);
+  EXPECT_GT(counters.messages_completed, 20u);
+  EXPECT_LT(counters.retransmissions_sent, 20u);  // not thousands
+  EXPECT_GT(pair.a.qp->requester().rtt().smoothed(), 5 * kMillisecond);
+}
+
 INSTANTIATE_TEST_SUITE_P(Wires, Pause, testing::Values(Transport::kMrc, Transport::kRc),
                          [](const auto& info) { return info.param == Transport::kMrc ? "mrc" : "rc"; });
 
