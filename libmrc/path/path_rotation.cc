@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Whose turn it is: the slots of the rotation, who sits in them, and marks, which cost turns.
 #include <algorithm>
+#include <bit>
 
 #include "libmrc/path/path_set.h"
 
@@ -8,7 +9,10 @@ namespace mrc {
 
 namespace {
 constexpr uint8_t kReluctantTurns = 16;
-}
+// Flows that keep their order meet in the same way every round, so queues do not grow; every now and then
+// they change it, lest two of them meet badly for ever.
+constexpr uint64_t kRoundsPerOrder = 16;
+}  // namespace
 
 // --------------------------------------------------------------------------------------------------- slots
 
@@ -46,6 +50,7 @@ void PathSet::take_slot(Path& good) {
 void PathSet::fill_slots() {
   slots_.assign(size_t{config_.planes} * share_, kNoPath);
   order_.resize(slots_.size());
+  plane_order_.resize(config_.planes);
   std::vector<PathId> all;
   for (uint32_t plane = 0; plane < config_.planes; ++plane) {
     all.clear();
@@ -55,8 +60,11 @@ void PathSet::fill_slots() {
     for (const Path& path : paths_of(static_cast<Plane>(plane)))
       if (path.state == PathState::kDenied) all.push_back(id_of(path));  // only if there is nothing else
     if (all.empty()) continue;
+    if (allowed > share_) {
+      for (uint32_t i = 0; i < share_; ++i) std::swap(all[i], all[i + random() % (allowed - i)]);
+      std::sort(all.begin(), all.begin() + share_);  // neighbours stay neighbours, see shuffle()
+    }
     for (uint32_t i = 0; i < share_; ++i) {
-      if (i < allowed && allowed > share_) std::swap(all[i], all[i + random() % (allowed - i)]);
       const size_t slot = size_t{plane} * share_ + i;
       slots_[slot] = all[i];
       path(all[i]).slot = static_cast<uint16_t>(slot);
@@ -65,21 +73,61 @@ void PathSet::fill_slots() {
   }
 }
 
-void PathSet::shuffle() {
-  const size_t planes = config_.planes;
-  const size_t rounds = share_;
-  for (size_t plane = 0; plane < planes; ++plane) {
-    for (size_t i = 0; i < rounds; ++i)
-      order_[i * planes + plane] = static_cast<uint16_t>(plane * rounds + i);
-    for (size_t i = rounds; i > 1; --i)
-      std::swap(order_[(i - 1) * planes + plane], order_[(random() % i) * planes + plane]);
+// MRC 12.R5 [P]: at random, but evenly at every scale: of any 2^n turns of a plane in a row that begin at a
+// multiple of 2^n, each 2^n-th part of its paths has one. Neighbours in the list mostly share their first
+// hops (a list by spine and core, a generated one), so single links see even traffic too, where a plain
+// shuffle makes bursts.
+void PathSet::shuffle(Plane plane) {
+  draw_even_order();
+  const size_t first = size_t{plane} * share_;
+  size_t turn = first;
+  for (const uint16_t slot : even_order_)
+    if (slot < share_) order_[turn++] = static_cast<uint16_t>(first + slot);
+}
+
+void PathSet::shuffle_planes() {
+  for (size_t i = config_.planes; i > 1; --i) std::swap(plane_order_[i - 1], plane_order_[random() % i]);
+}
+
+// Each step halves the parts: one half, drawn for each, comes in this round, the other half in the next.
+void PathSet::draw_even_order() {
+  even_order_.resize(std::bit_ceil(share_));
+  even_order_[0] = 0;
+  for (size_t parts = 1; parts < even_order_.size(); parts *= 2) {
+    uint64_t bits = 0;
+    for (size_t i = 0; i < parts; ++i) {
+      if (i % 64 == 0) bits = random();
+      const auto half = static_cast<uint16_t>(2 * even_order_[i] + (bits >> i % 64 & 1));
+      even_order_[i] = half;
+      even_order_[parts + i] = half ^ 1;
+    }
   }
-  for (size_t round = 0; round < rounds; ++round)
-    for (size_t i = planes; i > 1; --i)
-      std::swap(order_[round * planes + i - 1], order_[round * planes + random() % i]);
 }
 
 // ---------------------------------------------------------------------------------------------- selection
+
+// The next plane of `usable`, which has one. A plane whose port is full is passed over; its paths lose no
+// turn.
+Plane PathSet::next_plane(PlaneMask usable) {
+  for (;;) {
+    const Plane plane = plane_order_[plane_cursor_];
+    if (++plane_cursor_ == config_.planes) {
+      plane_cursor_ = 0;
+      if (++plane_rounds_ % kRoundsPerOrder == 0) shuffle_planes();
+    }
+    if ((usable >> plane & 1) != 0) return plane;
+  }
+}
+
+PathId PathSet::next_turn(Plane plane) {
+  PlaneInfo& info = planes_[plane];
+  const PathId id = slots_[order_[size_t{plane} * share_ + info.cursor]];
+  if (++info.cursor == share_) {
+    info.cursor = 0;
+    if (++info.rounds % kRoundsPerOrder == 0) shuffle(plane);
+  }
+  return id;
+}
 
 PathId PathSet::select(PlaneMask usable) {
   usable &= active_planes_;
@@ -89,12 +137,8 @@ PathId PathSet::select(PlaneMask usable) {
   PathId second_choice = kNoPath;
   // Two rounds: the end of one and the start of the next, newly shuffled, need not meet every path.
   for (size_t step = 0; step < 2 * order_.size(); ++step) {
-    PathId id = slots_[order_[cursor_]];
-    if (++cursor_ == order_.size()) {
-      cursor_ = 0;
-      shuffle();
-    }
-    if (id == kNoPath || (usable >> at(id).plane & 1) == 0) continue;
+    PathId id = next_turn(next_plane(usable));
+    if (id == kNoPath) continue;
     if (!at(id).in_use()) {
       id = stand_in(at(id).plane);
       if (at(id).reluctant) continue;

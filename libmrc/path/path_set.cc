@@ -55,7 +55,11 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
   if (config.min_active == 0) config_.min_active = slots / 4;
   config_.min_active = std::clamp(config_.min_active, 1u, std::max(1u, slots));
   fill_slots();
-  shuffle();
+  for (uint32_t plane = 0; plane < config.planes; ++plane) {
+    plane_order_[plane] = static_cast<Plane>(plane);
+    shuffle(static_cast<Plane>(plane));
+  }
+  shuffle_planes();
 }
 
 // --------------------------------------------------------------------------------------------------- ports

@@ -196,6 +196,8 @@ class PathSet {
     PathId working = kNoPath;  // the reverse EV
     uint8_t working_uses = 0;  // since it was seen to work
     uint16_t next_stand_in = 0;
+    uint32_t cursor = 0;  // in its part of order_
+    uint64_t rounds = 0;
   };
 
   static constexpr uint32_t kOne = 1u << 24;  // of loss_rate_
@@ -217,7 +219,11 @@ class PathSet {
   bool port_is_up(Plane plane) const { return (port_planes() >> plane & 1) != 0; }
 
   void fill_slots();
-  void shuffle();
+  void shuffle(Plane plane);
+  void shuffle_planes();
+  void draw_even_order();
+  Plane next_plane(PlaneMask usable);
+  PathId next_turn(Plane plane);
   void news(const Path& path, PathId id, uint64_t order) {
     PlaneInfo& plane = planes_[path.plane];
     if (order > plane.delivered_order) {
@@ -271,11 +277,14 @@ class PathSet {
   }
 
   PathSetConfig config_;
-  std::vector<Path> paths_;      // plane by plane
-  std::vector<PathId> slots_;    // plane by plane, `share_` each
-  std::vector<uint16_t> order_;  // the rotation: every run of `planes` entries has one slot of each plane
+  std::vector<Path> paths_;           // plane by plane
+  std::vector<PathId> slots_;         // plane by plane, `share_` each
+  std::vector<uint16_t> order_;       // plane by plane: its slots in the order of their turns
+  std::vector<uint16_t> even_order_;  // of one plane, while it is drawn
   uint32_t share_ = 0;
-  size_t cursor_ = 0;
+  std::vector<Plane> plane_order_;
+  size_t plane_cursor_ = 0;
+  uint64_t plane_rounds_ = 0;
   size_t active_ = 0;
   PlaneMask active_planes_ = 0;
   PlaneMask local_ports_ = 0;
