@@ -21,6 +21,10 @@ namespace {
 
 // An application thread that has not run the engine for so long does not poll.
 constexpr Nanoseconds kHandOver = 50 * kMicrosecond;
+// The longer one has polled without a break, the less often the background thread looks whether it still
+// does: on a CPU that both share each look costs two changes of thread.
+constexpr Nanoseconds kWatchMax = 200 * kMicrosecond;
+constexpr Nanoseconds kWatchStep = 5 * kMicrosecond;
 // Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
 // the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
 struct Nap {
@@ -284,6 +288,7 @@ void Progress::run() {
   prctl(PR_SET_TIMERSLACK, 1);
   ask_for_short_slices();
   Nanoseconds last_frame = 0;
+  Nanoseconds watch = kNap;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const Nanoseconds now = clock_now();
     housekeeping(now);
@@ -294,9 +299,11 @@ void Progress::run() {
     }
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
     if (now < drove + kHandOver) {
-      nap(kNap);
+      nap(watch);
+      watch = std::min(watch + kWatchStep, kWatchMax);
       continue;
     }
+    watch = kNap;
     const Turn done = turn(now, true);
     if (done.frames > 0) {
       last_frame = now;
