@@ -161,7 +161,10 @@ PathId PathSet::select(PlaneMask usable) {
       }
     }
   }
-  return second_choice;  // all that could carry it are marked or doubtful: take one anyway
+  // All that could carry it are marked or doubtful: take one anyway. The next packet begins one turn later, or
+  // it would find the same one.
+  next_turn(next_plane(usable));
+  return second_choice;
 }
 
 // MRC 4.1: planes have equal shares, also one that has lost some of its paths: the others of it take the

@@ -111,7 +111,7 @@ TEST(PausesOfABusyHost, DoNotHideAQueueThatGrows) {
   PairOptions options;
   options.timeout = kSecond;
   WirePair pair(options);
-  constexpr Nanoseconds kGrows = 200 * kMillisecond;
+  constexpr Nanoseconds kGrows = 600 * kMillisecond;
   constexpr Nanoseconds kDelayMax = 60 * kMillisecond;
   pair.a.ports[0]->delay = [] { return kMillisecond; };
   pair.a.ports[1]->delay = [&] { return kMillisecond + kDelayMax * std::min(pair.now(), kGrows) / kGrows; };
