@@ -71,16 +71,20 @@ bool Faults::enforce(const Direction& where, std::string* error) {
   if (impairments_->available()) {
     lab_port_settings settings{};
     const Node& lower = topology.nodes()[topology.ports()[topology.links()[where.link].lower].node];
+    const bool last_hop = !where.up && lower.kind == Kind::kHost;
     settings.drop_ppm = now.black_hole ? kCertain : now.loss_ppm;
     settings.ce_ppm = now.ce_ppm;
     settings.trim_ppm = now.trim_ppm;
     settings.trim_bytes = kTrimBytes;
-    settings.dscp_trimmed = !where.up && lower.kind == Kind::kHost ? kDscpTrimmedLastHop : kDscpTrimmed;
+    settings.dscp_trimmed = last_hop ? kDscpTrimmedLastHop : kDscpTrimmed;
     settings.dscp_trimmable = kDscpTrimmable;
     settings.dscp_trimmable_again = kDscpTrimmableAgain;
     settings.rate_mbps = static_cast<uint32_t>(now.rate_bps / 1'000'000);
-    settings.queue_ce_bytes = bytes_in(now.rate_bps, kQueueCeUs, kQueueCeBytes);
     settings.queue_trim_bytes = bytes_in(now.rate_bps, kQueueTrimUs, kQueueTrimBytes);
+    // A last hop that marks says nothing about paths, and from all paths at once it hides those that do. As
+    // MRC 5.4 would have it, it only trims.
+    settings.queue_ce_bytes =
+        last_hop ? settings.queue_trim_bytes : bytes_in(now.rate_bps, kQueueCeUs, kQueueCeBytes);
     settings.queue_drop_bytes = bytes_in(now.rate_bps, kQueueDropUs, kQueueDropBytes);
     if (!enforce_delay(where, &settings.delay_ifindex, error)) return false;
     if (const int why = impairments_->set(at.port->ifindex, at.direction, settings); why != 0) {
