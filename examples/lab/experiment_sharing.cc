@@ -17,6 +17,9 @@ Result two_flows() {
   const std::string rate = " rate " + std::to_string(kMbit) + "mbit";
   lab.fault("p1l1:p1s1" + rate + ", p1l1:p1s2" + rate + ", p1l2:h2" + rate + ", p1l2:h4" + rate);
   lab.change_setting("h3", "srv6", "spines", "1");
+  // The usual window would make a queue before h2 that marks all packets, whatever path they took.
+  for (const char* sender : {"h1", "h3"})
+    lab.change_setting(sender, "congestion", "link_rate_mbps", std::to_string(2 * kMbit));
   result.trouble = lab.trouble();
   if (!result.trouble.empty()) return result;
   Flow first(&lab, "h1", "h2", write_flow(16));

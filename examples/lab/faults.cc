@@ -22,6 +22,9 @@ constexpr uint64_t kQueueCeUs = 500;
 constexpr uint64_t kQueueTrimUs = 2000;
 constexpr uint64_t kQueueDropUs = 8000;
 constexpr uint32_t kQueueCeBytes = 128 << 10;
+// Marks of a last hop say nothing about paths (MRC 5.4), and from all paths at once they hide those that do;
+// but without any, senders that came first never make room for others.
+constexpr uint32_t kQueueCeBytesLastHop = 384 << 10;
 constexpr uint32_t kQueueTrimBytes = 1 << 20;
 constexpr uint32_t kQueueDropBytes = 2 << 20;
 constexpr uint32_t kBurstBytes = 64 << 10;
@@ -80,11 +83,9 @@ bool Faults::enforce(const Direction& where, std::string* error) {
     settings.dscp_trimmable = kDscpTrimmable;
     settings.dscp_trimmable_again = kDscpTrimmableAgain;
     settings.rate_mbps = static_cast<uint32_t>(now.rate_bps / 1'000'000);
-    settings.queue_trim_bytes = bytes_in(now.rate_bps, kQueueTrimUs, kQueueTrimBytes);
-    // A last hop that marks says nothing about paths, and from all paths at once it hides those that do. As
-    // MRC 5.4 would have it, it only trims.
     settings.queue_ce_bytes =
-        last_hop ? settings.queue_trim_bytes : bytes_in(now.rate_bps, kQueueCeUs, kQueueCeBytes);
+        bytes_in(now.rate_bps, kQueueCeUs, last_hop ? kQueueCeBytesLastHop : kQueueCeBytes);
+    settings.queue_trim_bytes = bytes_in(now.rate_bps, kQueueTrimUs, kQueueTrimBytes);
     settings.queue_drop_bytes = bytes_in(now.rate_bps, kQueueDropUs, kQueueDropBytes);
     if (!enforce_delay(where, &settings.delay_ifindex, error)) return false;
     if (const int why = impairments_->set(at.port->ifindex, at.direction, settings); why != 0) {
