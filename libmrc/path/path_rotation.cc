@@ -161,8 +161,8 @@ PathId PathSet::select(PlaneMask usable) {
       }
     }
   }
-  // All that could carry it are marked or doubtful: take one anyway. The next packet begins one turn later, or
-  // it would find the same one.
+  // All that could carry it are marked or doubtful: take one anyway. The next packet begins one turn later,
+  // or it would find the same one.
   next_turn(next_plane(usable));
   return second_choice;
 }
