@@ -97,7 +97,7 @@ void PathSet::draw_even_order() {
     uint64_t bits = 0;
     for (size_t i = 0; i < parts; ++i) {
       if (i % 64 == 0) bits = random();
-      const auto half = static_cast<uint16_t>(2 * even_order_[i] + (bits >> i % 64 & 1));
+      const auto half = static_cast<uint16_t>(size_t{2} * even_order_[i] + (bits >> i % 64 & 1));
       even_order_[i] = half;
       even_order_[parts + i] = half ^ 1;
     }
