@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Whose turn it is: shares of planes and paths, and the order within a round.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/unit/path_made.h"
+
+namespace mrc {
+namespace {
+
+TEST(PathSet, EqualSharesOfPlanesAndPaths) {  // MRC 4.1
+  PathSet set = make(4, 8);
+  std::map<uint16_t, int> uses;
+  std::map<Plane, int> planes;
+  for (int i = 0; i < 32 * 10; ++i) {
+    const PathId id = set.select(kAll);
+    ++uses[static_cast<uint16_t>(id)];
+    ++planes[set.at(id).plane];
+  }
+  EXPECT_EQ(uses.size(), 32u);
+  for (const auto& [id, count] : uses) EXPECT_EQ(count, 10) << id;
+  for (const auto& [plane, count] : planes) EXPECT_EQ(count, 80);
+}
+
+TEST(PathSet, APlaneThatLostPathsKeepsItsShare) {  // MRC 4.1
+  PathSet set = make(4, 8);
+  for (const uint16_t dead : {0, 1, 2, 3, 4, 5}) ASSERT_TRUE(set.demote(PathId(dead), 1));
+  std::map<uint16_t, int> uses;
+  std::map<Plane, int> planes;
+  for (int i = 0; i < 32 * 20; ++i) {
+    const PathId id = set.select(kAll);
+    ++uses[static_cast<uint16_t>(id)];
+    ++planes[set.at(id).plane];
+  }
+  for (const auto& [plane, count] : planes) EXPECT_EQ(count, 160) << int{plane};
+  EXPECT_EQ(uses.size(), 26u);
+  EXPECT_NEAR(uses[6], uses[7], 4) << "the two that are left take turns";
+}
+
+TEST(PathSet, EveryRunOfPlanesMeetsEachPlaneOnce) {
+  PathSet set = make(8, 4);
+  for (int round = 0; round < 20; ++round) {
+    std::set<Plane> seen;
+    for (int i = 0; i < 8; ++i) seen.insert(set.at(set.select(kAll)).plane);
+    EXPECT_EQ(seen.size(), 8u);
+  }
+}
+
+TEST(PathSet, EveryRunOfTurnsMeetsEachPartOfTheListOnce) {
+  for (const uint32_t planes : {1u, 2u}) {
+    PathSet set = make(planes, 64);
+    for (int round = 0; round < 40; ++round) {
+      std::vector<std::vector<uint16_t>> turns(planes);
+      for (uint32_t i = 0; i < 64 * planes; ++i) {
+        const PathId id = set.select(kAll);
+        const Plane plane = set.at(id).plane;
+        turns[plane].push_back(static_cast<uint16_t>(static_cast<uint16_t>(id) - plane * 64));
+      }
+      for (const auto& of_plane : turns) {
+        for (const size_t parts : {2u, 8u, 64u}) {
+          for (size_t begin = 0; begin < 64; begin += parts) {
+            std::set<size_t> met;
+            for (size_t i = begin; i < begin + parts; ++i) met.insert(of_plane[i] / (64 / parts));
+            ASSERT_EQ(met.size(), parts) << "turns from " << begin << " of round " << round;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(PathSet, AFullPortCostsItsPathsNoTurn) {
+  PathSet set = make(2, 8);
+  std::map<uint16_t, int> uses;
+  for (int i = 0; i < 8 * 16; ++i) {
+    const PathId id = set.select(i % 4 == 0 ? PlaneMask{2} : kAll);
+    if (set.at(id).plane == 0) ++uses[static_cast<uint16_t>(id)];
+  }
+  ASSERT_EQ(uses.size(), 8u);
+  const auto [least, most] = std::minmax_element(
+      uses.begin(), uses.end(), [](auto& one, auto& other) { return one.second < other.second; });
+  EXPECT_LE(most->second - least->second, 1);
+}
+
+TEST(PathSet, TheOrderIsDrawnAnewNowAndThen) {
+  PathSet set = make(1, 64);
+  const auto round = [&] {
+    std::vector<uint16_t> order;
+    for (int i = 0; i < 64; ++i) order.push_back(static_cast<uint16_t>(set.select(kAll)));
+    return order;
+  };
+  std::set<std::vector<uint16_t>> orders;
+  for (int i = 0; i < 160; ++i) orders.insert(round());
+  EXPECT_EQ(orders.size(), 10u);
+}
+
+TEST(PathSet, EveryPathHasOneTurnInARound) {
+  for (const uint32_t paths : {1u, 3u, 5u, 13u, 33u, 100u, 255u}) {
+    PathSet set = make(1, paths);
+    for (int round = 0; round < 40; ++round) {
+      std::set<PathId> met;
+      for (uint32_t i = 0; i < paths; ++i) met.insert(set.select(kAll));
+      ASSERT_EQ(met.size(), paths);
+    }
+  }
+}
+
+TEST(PathSet, SetsAreNotInStep) {  // MRC 4.1: queue pairs must not be phase-locked
+  PathSet a = make(4, 16, 1, 1);
+  PathSet b = make(4, 16, 1, 2);
+  int same = 0;
+  for (int i = 0; i < 640; ++i) same += a.select(kAll) == b.select(kAll);
+  EXPECT_LT(same, 64);
+}
+
+}  // namespace
+}  // namespace mrc
