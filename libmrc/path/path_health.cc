@@ -224,7 +224,7 @@ void PathSet::schedule_probe(Path& bad, Nanoseconds at) {
   next_probe_ = std::min(next_probe_, at);
 }
 
-bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce) {
+bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds took) {
   Path& probed = path(id);
   works(probed, id);
   if (probed.unexplained) count_loss();
@@ -233,7 +233,8 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce) {
   if (probed.state != PathState::kAssumedBad || !port_is_up(probed.plane)) return false;
   planes_[probed.plane].silent_losses = 0;
   if (++probed.probe_successes < probed.probe_successes_needed) {
-    probed.probe_backoff = probe_interval();
+    // The round trip of this path: it carries nothing, and may be much faster than those that carry its load.
+    probed.probe_backoff = took != 0 ? std::max(config_.probe_interval, 4 * took) : probe_interval();
     probed.probe_at = now + probed.probe_backoff / 2 + random() % probed.probe_backoff;
     refresh_next_probe();
     return false;

@@ -156,8 +156,9 @@ class PathSet {
   // MRC 5.4: more than ~80 % of the recent packets are marked. That is the last hop, and no path is better.
   bool marks_are_common() const { return marks_ > kMarksCommon; }
 
-  // A probe of this path was answered, marked or not. True if the path is in use again.
-  bool probe_answered(PathId id, Nanoseconds now, bool ce = false);
+  // A probe of this path was answered, marked or not, after so long (0 = unknown). True if the path is in use
+  // again.
+  bool probe_answered(PathId id, Nanoseconds now, bool ce = false, Nanoseconds took = 0);
   // The next path that is due for a probe, or kNoPath. Schedules its following probe.
   PathId take_due_probe(Nanoseconds now);
   Nanoseconds next_probe() const { return next_probe_; }

@@ -10,6 +10,10 @@
 
 namespace mrc {
 
+namespace {
+constexpr uint64_t kPlanePacketsAlways = 8;
+}
+
 void Requester::reset(const TransportConfig& config, CongestionController* control, Psn first) {
   const RetryPolicy retry = retry_;
   *this = Requester{};
@@ -39,11 +43,12 @@ Requester::Burst Requester::transmit(Context& cx, size_t budget) {
   const size_t planes = transmitter.plane_count();
   std::array<size_t, kPlanesMax> room{};
   PlaneMask usable = 0;
+  const uint64_t share_max = plane_share_max(cx);
   for (size_t plane = 0; plane < planes; ++plane) {
     if ((cx.connection.resolved >> plane & 1) == 0) continue;
     const auto id = static_cast<Plane>(plane);
     room[plane] = transmitter.room(id, cx.connection.network[plane].destination_mac);
-    if (room[plane] > 0) usable |= PlaneMask{1} << plane;
+    if (room[plane] > 0 && sent_.in_flight_by(id) < share_max) usable |= PlaneMask{1} << plane;
   }
   while (burst.packets < budget && !failure_ && !response_fault_) {
     if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
@@ -68,9 +73,20 @@ Requester::Burst Requester::transmit(Context& cx, size_t budget) {
     if (!sent) break;
     ++burst.packets;
     burst.last_path = path;
-    if (--room[plane] == 0) usable &= ~(PlaneMask{1} << plane);
+    if (--room[plane] == 0 || sent_.in_flight_by(plane) >= share_max) usable &= ~(PlaneMask{1} << plane);
   }
   return burst;
+}
+
+// [P] How much may be under way by one plane. Turns are equal, so a plane that is slower than the others, for
+// a moment or for good and with no switch to mark it, would gather the whole window in its queue, and they
+// would run dry. A little more than its share each is enough to use all of the window.
+uint64_t Requester::plane_share_max(const Context& cx) const {
+  const int active = std::popcount(cx.paths.active_planes() & cx.connection.resolved);
+  const auto planes = static_cast<uint64_t>(std::max(active, 1));
+  const uint64_t free = control_->cwnd() - std::min(control_->cwnd(), control_->inflight());
+  const uint64_t window = sent_.in_flight_nominal() + free;  // what this queue pair may have under way
+  return std::max(window * 5 / (4 * planes), kPlanePacketsAlways * nominal_size(cx.connection.mtu));
 }
 
 // ------------------------------------------------------------------------------------- starting messages
@@ -188,7 +204,8 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   const bool ack_request = window_closes || (last && (signaled || !can_follow(cx)));
   if (!busy()) timer_base_ = quiet_since_ = cx.now;
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
-  sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1});
+  sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1, false,
+             cx.paths.at(path).plane});
   control_->on_sent(cx.now, nominal_size(bytes));
   cx.note(TraceEvent::kSent, psn, path, bytes);
   ++cx.services.counters.data_packets_sent;
@@ -213,7 +230,7 @@ bool Requester::can_follow(const Context& cx) const {
 bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   const Message& message = message_at(sent_.at(psn).request);
   if (!write_packet(cx, message, psn, path, true, true, buffer)) return false;
-  sent_.resend(psn, path, ++order_, cx.now);
+  sent_.resend(psn, path, cx.paths.at(path).plane, ++order_, cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
   ++cx.services.counters.retransmissions_sent;

@@ -105,6 +105,7 @@ class Requester {
   static constexpr size_t kProbesMax = 256;  // power of two: remembered probes, by id
 
   // Sending.
+  uint64_t plane_share_max(const Context& cx) const;
   bool prepare_next_message(Context& cx);
   bool start_response(Context& cx);
   bool pass_local_operations(Context& cx);
@@ -136,7 +137,7 @@ class Requester {
   void judge_suspects(Context& cx);
   void give_up_late_suspects(Context& cx);
   bool overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const;
-  Nanoseconds late_at(const Context& cx, const SentPacket& packet) const;
+  Nanoseconds late_at(const SentPacket& packet) const;
   Nanoseconds measure(Nanoseconds now, Nanoseconds sent_at);
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);

@@ -47,7 +47,7 @@ bool Requester::credit(Context& cx, Psn psn) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
     // Also what this host slept through: rather too long than too short.
-    plane_rtt_.sample(cx.paths.at(packet.path).plane, cx.now - packet.sent_at);
+    plane_rtt_.sample(packet.plane, cx.now - packet.sent_at);
   }
   return true;
 }
@@ -151,10 +151,11 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
     newest_rtt_ = measure(cx.now, probe.sent_at);
     newest_rtt_short_ = true;
+    plane_rtt_.sample(cx.paths.at(path).plane, cx.now - probe.sent_at);
     probe.path = kNoPath;
     cx.note(TraceEvent::kProbeAnswered, sack.cumulative_psn, path, static_cast<uint32_t>(newest_rtt_));
     if (sack.mark != PathMark::kAlwaysSkip &&
-        cx.paths.probe_answered(path, cx.now, sack.mark == PathMark::kSkipOnce)) {
+        cx.paths.probe_answered(path, cx.now, sack.mark == PathMark::kSkipOnce, newest_rtt_)) {
       ++cx.services.counters.paths_restored;
       cx.note(TraceEvent::kPathGood, sack.cumulative_psn, path);
     }
@@ -219,8 +220,7 @@ void Requester::judge_by_count(Context& cx, uint32_t out_of_order) {
   const uint64_t limit = std::min(window, control_->cwnd_max()) / nominal_size(cx.connection.mtu);
   if (out_of_order < reorder_scale_ * std::max(kOutOfOrderMin, limit) || sent_.outstanding() == 0) return;
   const SentPacket& oldest = sent_.at(sent_.oldest());
-  if (oldest.transmissions == 1 &&
-      cx.now > oldest.sent_at + plane_rtt_.recent(cx.paths.at(oldest.path).plane))
+  if (oldest.transmissions == 1 && cx.now > oldest.sent_at + plane_rtt_.recent(oldest.plane))
     lose(cx, sent_.oldest(), &cx.services.counters.retransmits_out_of_order, TraceEvent::kLostOutOfOrder);
 }
 
@@ -247,7 +247,7 @@ void Requester::judge_suspects(Context& cx) {
     // known, for this costs nothing if it was wrong.
     if (overtaken(cx, packet, reorder_window() / 4)) cx.paths.overdue(packet.path);
     ++under_way;
-    if (packet.transmissions == 1) first_late = std::min(first_late, late_at(cx, packet));
+    if (packet.transmissions == 1) first_late = std::min(first_late, late_at(packet));
   }
   suspects_.resize(kept);
   // If nothing else is under way, no later SACK will show that they are lost: then time does.
@@ -258,23 +258,23 @@ void Requester::give_up_late_suspects(Context& cx) {
   for (const Psn psn : suspects_) {
     if (!sent_.contains(psn)) continue;
     const SentPacket& packet = sent_.at(psn);
-    if (packet.transmissions == 1 && cx.now >= late_at(cx, packet))
+    if (packet.transmissions == 1 && cx.now >= late_at(packet))
       lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
   }
   judge_suspects(cx);
 }
 
 // MRC 3.3 (b): from here on a packet that others have overtaken is not just on a slow path.
-Nanoseconds Requester::late_at(const Context& cx, const SentPacket& packet) const {
+Nanoseconds Requester::late_at(const SentPacket& packet) const {
   const Nanoseconds usual = rtt_.smoothed() + 4 * rtt_.variation();
-  return std::max(packet.sent_at, awake_since_) +
-         std::max(usual, plane_rtt_.recent(cx.paths.at(packet.path).plane)) + reorder_window();
+  return std::max(packet.sent_at, awake_since_) + std::max(usual, plane_rtt_.recent(packet.plane)) +
+         reorder_window();
 }
 
 // MRC 3.3 (b): something that was sent much later has arrived, and others of its plane did not take so long.
 bool Requester::overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const {
   return newest_delivery_ > packet.sent_at + patience &&
-         cx.now > packet.sent_at + plane_rtt_.recent(cx.paths.at(packet.path).plane) + patience;
+         cx.now > packet.sent_at + plane_rtt_.recent(packet.plane) + patience;
 }
 
 void Requester::judge(Context& cx, Psn psn) {
@@ -307,7 +307,7 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
 
 void Requester::on_port_down(Context& cx, Plane plane) {
   for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn) {
-    if (cx.paths.at(sent_.at(psn).path).plane != plane || !sent_.lose(psn)) continue;
+    if (sent_.at(psn).plane != plane || !sent_.lose(psn)) continue;
     ++cx.services.counters.retransmits_port_down;
     cx.note(TraceEvent::kLostPort, psn, sent_.at(psn).path);
     control_->forget(nominal_size(sent_.at(psn).bytes));

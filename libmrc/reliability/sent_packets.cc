@@ -12,19 +12,20 @@ void SentPackets::reset(uint32_t capacity, Psn first) {
   oldest_ = next_ = lowest_lost_ = first;
   in_flight_ = lost_ = 0;
   in_flight_bytes_ = 0;
+  in_flight_by_ = {};
 }
 
-void SentPackets::resend(Psn psn, PathId path, uint64_t order, Nanoseconds now) {
+void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nanoseconds now) {
   SentPacket& packet = at(psn);
   assert(packet.state == PacketState::kLost);
   packet.state = PacketState::kInFlight;
   packet.path = path;
+  packet.plane = plane;
   packet.order = order;
   packet.sent_at = now;
   if (packet.transmissions < UINT8_MAX) ++packet.transmissions;
   --lost_;
-  ++in_flight_;
-  in_flight_bytes_ += packet.bytes;
+  leaves(packet);
 }
 
 Psn SentPackets::first_lost() const {

@@ -3,6 +3,7 @@
 // the newest sent, by which path it went, when, and whether it is in flight, delivered or lost.
 #pragma once
 
+#include <array>
 #include <cassert>
 #include <cstdint>
 #include <vector>
@@ -24,6 +25,7 @@ struct SentPacket {
   PacketState state = PacketState::kDelivered;
   uint8_t transmissions = 0;
   bool suspect = false;  // the peer has reported it missing; not heard of since
+  Plane plane = 0;       // of the path
 };
 
 // MRC 1.8, SPEC 8.3.1: the size congestion control counts: UDP length + 40, of a packet with this much
@@ -47,6 +49,9 @@ class SentPackets {
 
   uint32_t in_flight() const { return in_flight_; }
   uint64_t in_flight_bytes() const { return in_flight_bytes_; }
+  uint64_t in_flight_nominal() const { return in_flight_bytes_ + in_flight_ * nominal_size(0); }
+  // Also in nominal sizes.
+  uint64_t in_flight_by(Plane plane) const { return in_flight_by_[plane]; }
   uint32_t lost() const { return lost_; }
 
   SentPacket& at(Psn psn) { return entries_[psn.value() & mask_]; }
@@ -57,22 +62,19 @@ class SentPackets {
     assert(!full());
     at(next_) = packet;
     ++next_;
-    ++in_flight_;
-    in_flight_bytes_ += packet.bytes;
+    leaves(packet);
   }
   // A lost one goes out again.
-  void resend(Psn psn, PathId path, uint64_t order, Nanoseconds now);
+  void resend(Psn psn, PathId path, Plane plane, uint64_t order, Nanoseconds now);
 
   // Each returns whether the packet changed its state.
   bool deliver(Psn psn) {
     SentPacket& packet = at(psn);
     if (packet.state == PacketState::kDelivered) return false;
-    if (packet.state == PacketState::kInFlight) {
-      --in_flight_;
-      in_flight_bytes_ -= packet.bytes;
-    } else {
+    if (packet.state == PacketState::kInFlight)
+      is_gone(packet);
+    else
       --lost_;
-    }
     packet.state = PacketState::kDelivered;
     return true;
   }
@@ -80,8 +82,7 @@ class SentPackets {
     SentPacket& packet = at(psn);
     if (packet.state != PacketState::kInFlight) return false;
     packet.state = PacketState::kLost;
-    --in_flight_;
-    in_flight_bytes_ -= packet.bytes;
+    is_gone(packet);
     ++lost_;
     if (lost_ == 1 || psn < lowest_lost_) lowest_lost_ = psn;
     return true;
@@ -93,6 +94,17 @@ class SentPackets {
   Psn first_lost() const;
 
  private:
+  void leaves(const SentPacket& packet) {
+    ++in_flight_;
+    in_flight_bytes_ += packet.bytes;
+    in_flight_by_[packet.plane] += nominal_size(packet.bytes);
+  }
+  void is_gone(const SentPacket& packet) {
+    --in_flight_;
+    in_flight_bytes_ -= packet.bytes;
+    in_flight_by_[packet.plane] -= nominal_size(packet.bytes);
+  }
+
   std::vector<SentPacket> entries_;
   uint32_t mask_ = 0;
   Psn oldest_;
@@ -101,6 +113,7 @@ class SentPackets {
   uint32_t in_flight_ = 0;
   uint32_t lost_ = 0;
   uint64_t in_flight_bytes_ = 0;
+  std::array<uint64_t, kPlanesMax> in_flight_by_{};
 };
 
 }  // namespace mrc

@@ -239,6 +239,22 @@ TEST(PathHealth, ProbesScaleWithTheRoundTrip) {  // MRC 4.5 [P]: max(1 ms, 4 RTT
   EXPECT_GE(set.next_probe(), first + 40 * kMillisecond);
 }
 
+// While a plane is out the others have its load and long queues; its own probes are answered at once.
+TEST(PathHealth, ProbesThatAreAnsweredSoonComeSoonAgain) {
+  PathSet set;
+  set.reset(config(1, 4, 0, 1), 1);
+  set.set_rtt(60 * kMillisecond);
+  set.demote(PathId{1}, 0);
+  Nanoseconds now = set.next_probe();
+  const Nanoseconds begin = now;
+  while (set.at(PathId{1}).state == PathState::kAssumedBad) {
+    ASSERT_EQ(set.take_due_probe(now), PathId{1});
+    set.probe_answered(PathId{1}, now + 100 * kMicrosecond, false, 100 * kMicrosecond);
+    now = std::max(now + 100 * kMicrosecond, std::min(set.next_probe(), kSecond));
+  }
+  EXPECT_LT(set.at(PathId{1}).good_since - begin, 5 * kMillisecond);
+}
+
 TEST(PathHealth, AMarkedProbeAnswerLeadsToSkip) {  // MRC 4.2
   PathSet set;
   set.reset(config(1, 4, 0, 1), 1);

@@ -36,7 +36,7 @@ TEST(SentPackets, OldestLossFirst) {
   sent.lose(Psn(0xFFFFF0) + 30);
   sent.lose(Psn(0xFFFFF0) + 20);
   EXPECT_EQ(sent.first_lost(), Psn(0xFFFFF0) + 20);
-  sent.resend(Psn(0xFFFFF0) + 20, PathId{3}, 77, 5);
+  sent.resend(Psn(0xFFFFF0) + 20, PathId{3}, Plane{1}, 77, 5);
   EXPECT_EQ(sent.first_lost(), Psn(0xFFFFF0) + 30);
   sent.lose(Psn(0xFFFFF0) + 10);
   EXPECT_EQ(sent.first_lost(), Psn(0xFFFFF0) + 10);
