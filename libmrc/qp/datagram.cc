@@ -91,12 +91,9 @@ CompletionStatus Datagram::check(const Context& cx, const SendRequest& request) 
 }
 
 void Datagram::finish_oldest(Context& cx) {
-  const uint64_t head = cx.send_queue.head();
   ++cx.services.counters.messages_completed;
   waiting_since_ = 0;
-  if (!complete_request(cx, cx.send_queue.at(head), CompletionStatus::kSuccess))
-    failure_ = CompletionStatus::kGeneralError;
-  cx.send_queue.release(head + 1);
+  if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
 }
 
 bool Datagram::write(Context& cx, const SendRequest& request, const Destination& destination,

@@ -97,10 +97,8 @@ bool RcRequester::pass_local_operations(Context& cx) {
       return false;
     }
     ++cx.services.counters.messages_completed;
-    if (!complete_request(cx, request, CompletionStatus::kSuccess))
-      failure_ = CompletionStatus::kGeneralError;
+    if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
     cursor_ = ++started_;
-    cx.send_queue.release(started_);
   }
   return !failure_;
 }

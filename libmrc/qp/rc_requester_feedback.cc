@@ -92,11 +92,9 @@ bool RcRequester::acknowledge_up_to(Context& cx, Psn psn) {
 // The oldest request is done: in order, because PSNs are.
 void RcRequester::finish_oldest(Context& cx) {
   const uint64_t head = cx.send_queue.head();
-  const SendRequest& request = cx.send_queue.at(head);
-  if (awaits_answer(request.operation)) --answers_awaited_;
+  if (awaits_answer(cx.send_queue.at(head).operation)) --answers_awaited_;
   ++cx.services.counters.messages_completed;
-  if (!complete_request(cx, request, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
-  cx.send_queue.release(head + 1);
+  if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
   if (local_error_ && head + 1 == started_) failure_ = local_error_;
 }
 

@@ -25,16 +25,18 @@ CompletionKind completion_kind(Operation operation) {
 }
 }  // namespace
 
-bool complete_request(Context& cx, const SendRequest& request, CompletionStatus status) {
-  const bool signaled = cx.signal_all || (request.flags & kSignaled) != 0;
-  if (!signaled && status == CompletionStatus::kSuccess) return true;
+bool complete_oldest(Context& cx, CompletionStatus status) {
+  const uint64_t head = cx.send_queue.head();
+  const SendRequest& request = cx.send_queue.at(head);
+  const bool told = cx.signal_all || (request.flags & kSignaled) != 0 || status != CompletionStatus::kSuccess;
   Completion completion;
   completion.work_id = request.work_id;
   completion.byte_count = request.bytes;
   completion.qpn = cx.connection.local_qpn;
   completion.status = status;
   completion.kind = completion_kind(request.operation);
-  return cx.services.completions.push(cx.send_completions, completion);
+  cx.send_queue.release(head + 1);  // the request is the application's again
+  return !told || cx.services.completions.push(cx.send_completions, completion);
 }
 
 CompletionStatus carry_out_locally(Context& cx, const SendRequest& request) {
@@ -47,12 +49,9 @@ CompletionStatus carry_out_locally(Context& cx, const SendRequest& request) {
 
 bool flush_requests(Context& cx, CompletionStatus first) {
   bool room = true;
-  uint64_t head = cx.send_queue.head();
   const uint64_t tail = cx.send_queue.tail();
-  for (CompletionStatus status = first; head != tail; status = CompletionStatus::kFlushed) {
-    room &= complete_request(cx, cx.send_queue.at(head), status);
-    cx.send_queue.release(++head);
-  }
+  for (CompletionStatus status = first; cx.send_queue.head() != tail; status = CompletionStatus::kFlushed)
+    room &= complete_oldest(cx, status);
   return room;
 }
 

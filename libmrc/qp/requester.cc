@@ -140,8 +140,8 @@ bool Requester::pass_local_operations(Context& cx) {
       return false;
     }
     ++cx.services.counters.messages_completed;
-    complete(cx, request, CompletionStatus::kSuccess);
-    cx.send_queue.release(++cursor_);
+    complete_oldest_request(cx);
+    ++cursor_;
   }
   return !failure_;
 }

@@ -143,7 +143,7 @@ class Requester {
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
-  void complete(Context& cx, const SendRequest& request, CompletionStatus status);
+  void complete_oldest_request(Context& cx);
   void heard(Nanoseconds now);
   void tell_control(Context& cx, SackSignal signal);
 

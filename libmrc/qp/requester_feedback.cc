@@ -464,14 +464,14 @@ void Requester::complete_ready(Context& cx) {
     --unfinished_;
     --unanswered_;
     ++cx.services.counters.messages_completed;
-    complete(cx, request, CompletionStatus::kSuccess);
-    cx.send_queue.release(++head);
+    complete_oldest_request(cx);
+    ++head;
   }
   if (local_error_ && head == cursor_) failure_ = local_error_;
 }
 
-void Requester::complete(Context& cx, const SendRequest& request, CompletionStatus status) {
-  if (!complete_request(cx, request, status)) failure_ = CompletionStatus::kGeneralError;
+void Requester::complete_oldest_request(Context& cx) {
+  if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
 }
 
 void Requester::abandon() {

@@ -2,10 +2,12 @@
 // Work queues and completion queues: limits, order, and two threads at once.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/work_queue.h"
+#include "tests/unit/qp_wire_pair.h"
 
 namespace mrc {
 namespace {
@@ -89,6 +91,48 @@ TEST(WorkQueue, OfNoEntriesTakesNothing) {
   ReceiveQueue queue(0, 16);
   EXPECT_EQ(queue.reserve(), nullptr);
   EXPECT_TRUE(queue.empty());
+}
+
+// Who polls a completion may post at once: its request has left the send queue before. Another thread than
+// the engine's watches.
+void expect_room_before_completions(Transport transport) {
+  constexpr uint64_t kMessages = 20'000;
+  test::PairOptions options;
+  options.transport = transport;
+  test::WirePair pair(options);
+  uint8_t byte = 1;
+  uint8_t target = 0;
+  const Segment remote = pair.segment(pair.b, &target, 1, kRemoteWrite | kLocalWrite);
+  const Segment local = pair.segment(pair.a, &byte, 1, 0);
+  SendQueue& requests = pair.a.qp->send_queue();
+  std::atomic<bool> done = false;
+  uint64_t too_early = 0;
+  std::thread watcher([&] {
+    while (!done.load(std::memory_order_relaxed)) {
+      const uint64_t completed = pair.a.sends.pushed();
+      if (requests.head() < completed) ++too_early;
+    }
+  });
+  while (pair.a.sends.pushed() < kMessages && pair.now() < kSecond) {
+    while (SendRequest* request = pair.post(pair.a, Operation::kWrite, 1, {local})) {
+      request->remote_address = remote.address;
+      request->remote_key = remote.key;
+      pair.ring(pair.a);
+    }
+    pair.run_for(10 * kMicrosecond);
+    pair.poll(pair.a.sends);
+  }
+  done = true;
+  watcher.join();
+  EXPECT_GE(pair.a.sends.pushed(), kMessages);
+  EXPECT_EQ(too_early, 0u);
+}
+
+TEST(SendQueue, HasRoomBeforeTheCompletionIsSeen) {
+  expect_room_before_completions(Transport::kMrc);
+}
+TEST(SendQueue, HasRoomBeforeTheCompletionIsSeenOverRc) {
+  expect_room_before_completions(Transport::kRc);
 }
 
 }  // namespace
