@@ -25,9 +25,6 @@ TEST(PathSet, TheUsualFloorIsAQuarterOfWhatThereIs) {
   EXPECT_EQ(set.active(), 2u);
 }
 
-// MRC 12.R5 [P]: paths behind the same first hop are neighbours in the list, and that hop sees even traffic.
-// A port that is full whenever the same path would be next must not keep that path from its turn.
-// A number that is no power of two has no even parts, but still every path has its turn in every round.
 TEST(PathSet, EntropyValuesAreDistinct) {
   PathSet set = make(16, 256, 1, 99);
   std::set<uint32_t> values;

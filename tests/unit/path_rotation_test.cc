@@ -50,6 +50,7 @@ TEST(PathSet, EveryRunOfPlanesMeetsEachPlaneOnce) {
   }
 }
 
+// MRC 12.R5 [P]: paths behind the same first hop are neighbours in the list, and that hop sees even traffic.
 TEST(PathSet, EveryRunOfTurnsMeetsEachPartOfTheListOnce) {
   for (const uint32_t planes : {1u, 2u}) {
     PathSet set = make(planes, 64);
@@ -73,6 +74,7 @@ TEST(PathSet, EveryRunOfTurnsMeetsEachPartOfTheListOnce) {
   }
 }
 
+// A port that is full whenever the same path would be next must not keep that path from its turn.
 TEST(PathSet, AFullPortCostsItsPathsNoTurn) {
   PathSet set = make(2, 8);
   std::map<uint16_t, int> uses;
@@ -98,6 +100,7 @@ TEST(PathSet, TheOrderIsDrawnAnewNowAndThen) {
   EXPECT_EQ(orders.size(), 10u);
 }
 
+// A number that is no power of two has no even parts, but still every path has its turn in every round.
 TEST(PathSet, EveryPathHasOneTurnInARound) {
   for (const uint32_t paths : {1u, 3u, 5u, 13u, 33u, 100u, 255u}) {
     PathSet set = make(1, paths);
