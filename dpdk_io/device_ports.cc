@@ -83,5 +83,8 @@ void DevicePorts::service() {
 int DevicePorts::event_fd() const {
   return impl_->mesh_->event_fd();
 }
+void DevicePorts::say_good_bye() {
+  impl_->mesh_->say_good_bye();
+}
 
 }  // namespace mrc

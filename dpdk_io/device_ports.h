@@ -44,6 +44,10 @@ class DevicePorts {
   // Readable when service() has something to do at once; for poll() only.
   int event_fd() const;
 
+  // For a process that ends without closing: waits until the others have taken what was sent to them, for a
+  // moment at most. While neither the ports nor service() are in use; nothing is to be sent behind it.
+  void say_good_bye();
+
  private:
   class Impl;
   explicit DevicePorts(std::unique_ptr<Impl> impl);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "dpdk_io/eal.h"
 
@@ -23,7 +24,7 @@ constexpr Nanoseconds kCheckInterval = 100 * kMillisecond;    // does the peer l
 constexpr Nanoseconds kAskInterval = 50 * kMillisecond;
 constexpr Nanoseconds kConnectTimeout = 250 * kMillisecond;  // a client tries again after this
 constexpr Nanoseconds kFlushTime = 20 * kMillisecond;
-constexpr Nanoseconds kByeTime = 50 * kMillisecond;
+constexpr Nanoseconds kByeTime = 100 * kMillisecond;
 constexpr int kMessagesPerService = 64;
 
 void drain(int fd) {
@@ -281,6 +282,7 @@ void MemifMesh::set_timer(Nanoseconds now) {
 // What was sent last, often an acknowledgement that the other end waits for, is still in the rings; closing
 // the links now would lose it.
 void MemifMesh::say_good_bye() {
+  if (std::exchange(said_good_bye_, true)) return;
   const Nanoseconds flush_until = monotonic_now() + kFlushTime;
   for (bool empty = false; !empty && monotonic_now() < flush_until;) {
     empty = true;

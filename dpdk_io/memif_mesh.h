@@ -40,6 +40,10 @@ class MemifMesh {
   // Runs in service(). For what else the device waits for.
   ControlLoop& loop() { return *loop_; }
 
+  // Waits until the others have taken what is in the rings, for a moment at most. The last thing: nothing is
+  // to be sent behind it. While neither the ports nor service() are in use.
+  void say_good_bye();
+
   uint64_t links_refused() const { return links_refused_; }  // because DPDK has no port left
 
  private:
@@ -74,7 +78,6 @@ class MemifMesh {
   void return_pending(MemifLink& link);
   void send(uint32_t slot, ControlKind kind);
   void set_timer(Nanoseconds now);
-  void say_good_bye();
 
   const std::string run_directory_;
   const std::unique_ptr<ProcessSlot> slot_;
@@ -92,6 +95,7 @@ class MemifMesh {
   bool messages_left_ = false;
   uint64_t links_refused_ = 0;
   bool refusal_printed_ = false;
+  bool said_good_bye_ = false;
 };
 
 }  // namespace mrc

@@ -85,6 +85,12 @@ void Engine::destroy(QueuePair* qp) {
   look_at_windows();
 }
 
+void Engine::answer_all(Nanoseconds clock) {
+  const Nanoseconds now = advance(clock);
+  for (QueuePair* qp : live_) qp->answer_before_leaving(services_, now);
+  transmitter_.flush_all();
+}
+
 QueuePair* Engine::find(Qpn qpn) {
   const uint32_t slot = slot_of(qpn);
   return slot < queue_pairs_.size() && (slot < config_.qpn_count || qpn == kGeneralServiceQpn)

@@ -55,6 +55,7 @@ constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
 // Doorbells that ring while somebody else has the lock are served by the holder, but not for ever.
 constexpr unsigned kTurnsMax = 4;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
+constexpr Nanoseconds kLockPatience = 10 * kMillisecond;
 
 thread_local Nanoseconds t_patience = kPatienceMin;
 thread_local Nanoseconds t_vain_since = 0;       // when this thread began to poll in vain; 0 = it does not
@@ -170,8 +171,21 @@ void Progress::stop_at_exit() {
   const Nanoseconds end = static_cast<Nanoseconds>(until.tv_sec) * kSecond +
                           static_cast<Nanoseconds>(until.tv_nsec) + kExitPatience;
   until = to_timespec(end);
-  pthread_timedjoin_np(thread_, nullptr, &until);
+  const bool ended = pthread_timedjoin_np(thread_, nullptr, &until) == 0;
   running_.store(false);
+  if (ended) say_last_words();
+}
+
+// The application has seen what arrived. A peer that waits for the acknowledgement shall not wait in vain.
+void Progress::say_last_words() {
+  // Another thread may hold the lock for good: exit() does not wait for it.
+  for (const Nanoseconds until = clock_now() + kLockPatience; !lock_.try_lock();) {
+    if (clock_now() > until) return;
+    sched_yield();
+  }
+  engine_->answer_all(clock_now());
+  ports_->say_good_bye();
+  lock_.unlock();
 }
 
 // --- application threads ---

@@ -44,7 +44,8 @@ class Progress {
   // Starts the background thread; 0 or an errno. What is given outlives stop().
   int start(Engine* engine, DevicePorts* ports, StatsWriter* stats, const std::string& device);
   void stop();
-  // At exit(): the thread ends, unless that takes too long. Never waits for a lock.
+  // At exit() without closing: the thread ends, and what is still to be said to others is said, unless that
+  // takes too long.
   void stop_at_exit();
 
   // Under the device's lock: the channel delivers its events when that is released, for this takes system
@@ -90,6 +91,7 @@ class Progress {
   void give_way();  // between two polls that are close together
   void sleep_until_woken(Nanoseconds span);
   void wake();
+  void say_last_words();
 
   Engine* engine_ = nullptr;
   DevicePorts* ports_ = nullptr;

@@ -2,7 +2,7 @@
 # rdma_cm without the kernel: our own program, built here, and Debian's.
 find_library(MRC_RDMACM rdmacm)
 if(MRC_RDMACM)
-  add_executable(cm_programs_test cm_programs_test.cc)
+  add_executable(cm_programs_test cm_programs_test.cc cm_leaving_test.cc)
   target_link_libraries(cm_programs_test PRIVATE ${MRC_RDMACM} ibverbs GTest::gtest_main)
   mrc_verbs_test(cm_programs 300 ${program} $<TARGET_FILE:cm_programs_test>)
   if(NOT MRC_SANITIZE)
