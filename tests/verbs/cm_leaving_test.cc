@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A side that leaves as soon as it has what it wanted: the other one must still hear that it was delivered.
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_verbs.h>
+
+#include <chrono>
 
 #include "tests/verbs/cm_sides.h"
 #include "tests/verbs/provider_fixture.h"
@@ -8,7 +12,64 @@
 namespace cm_test {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
 constexpr int kRounds = 8;
+constexpr int kHeld_ms = 50;  // a disconnect, at most
+
+// Of both sides, the same clock; enough of it for a pipe.
+int milliseconds() {
+  return static_cast<int>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count() &
+      0x7FFFFFFF);
+}
+
+// Memory, a completion queue and a queue pair of an id, with one receive posted.
+struct End {
+  std::vector<uint8_t> memory = std::vector<uint8_t>(4096);
+  ibv_mr* region = nullptr;
+  ibv_cq* queue = nullptr;
+  rdma_cm_id* id = nullptr;
+
+  explicit End(rdma_cm_id* id) : id(id) {
+    REQUIRE((queue = ibv_create_cq(id->verbs, 64, nullptr, nullptr, 0)) != nullptr);
+    ibv_qp_init_attr wanted = provider_test::queue_pair_wanted(queue, queue);
+    REQUIRE(rdma_create_qp(id, nullptr, &wanted) == 0);
+    REQUIRE((region = rdma_reg_msgs(id, memory.data(), memory.size())) != nullptr);
+    REQUIRE(rdma_post_recv(id, nullptr, memory.data(), memory.size(), region) == 0);
+  }
+  void send() { REQUIRE(rdma_post_send(id, nullptr, memory.data(), 64, region, IBV_SEND_SIGNALED) == 0); }
+  // False: there is none.
+  bool poll(ibv_wc* done) {
+    const int count = ibv_poll_cq(queue, 1, done);
+    REQUIRE(count >= 0);
+    REQUIRE(count == 0 || done->status == IBV_WC_SUCCESS);
+    return count == 1;
+  }
+  void wait() {
+    ibv_wc done;
+    while (!poll(&done)) {
+    }
+  }
+};
+
+struct ClientEnd : Client, End {
+  explicit ClientEnd(uint16_t port) : Client("127.0.0.1", port), End(Client::id) {
+    rdma_conn_param param = parameters(0);
+    REQUIRE(rdma_connect(Client::id, &param) == 0);
+    expect_event(channel, RDMA_CM_EVENT_ESTABLISHED);
+  }
+};
+
+rdma_cm_id* accept_end(Server& server, std::unique_ptr<End>* end) {
+  const Seen request = expect_event(server.channel, RDMA_CM_EVENT_CONNECT_REQUEST);
+  *end = std::make_unique<End>(request.id);
+  rdma_conn_param param = parameters(0);
+  REQUIRE(rdma_accept(request.id, &param) == 0);
+  expect_event(server.channel, RDMA_CM_EVENT_ESTABLISHED);
+  return request.id;
+}
 
 // Verbs alone. The one that receives returns from main() at once; nothing is closed.
 TEST(Leaving, WhoExitsHasAcknowledged) {
@@ -51,6 +112,83 @@ TEST(Leaving, WhoExitsHasAcknowledged) {
     };
     run([&] { side(to_server, to_client, false); }, [&] { side(to_client, to_server, true); });
   }
+}
+
+// The client looks for events before it looks for completions, as libraries above do: what it hears first
+// must not be the end.
+TEST(Leaving, ADisconnectComesBehindTheCompletionsBeforeIt) {
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    Link ports;
+    run(
+        [&] {
+          Server server;
+          ports.tell(server.port());
+          std::unique_ptr<End> end;
+          rdma_cm_id* id = accept_end(server, &end);
+          end->wait();
+          REQUIRE(rdma_disconnect(id) == 0);
+        },
+        [&] {
+          ClientEnd client(static_cast<uint16_t>(ports.hear()));
+          REQUIRE(fcntl(client.channel->fd, F_SETFL, O_NONBLOCK) == 0);
+          client.send();
+          usleep(static_cast<useconds_t>(round) * 500);  // the device works on without this thread
+          bool done = false;
+          for (rdma_cm_event* event = nullptr; rdma_get_cm_event(client.channel, &event) != 0;) {
+            REQUIRE(errno == EAGAIN);
+            ibv_wc completion;
+            done = client.poll(&completion) || done;
+          }
+          REQUIRE(done);
+        });
+  }
+}
+
+TEST(Leaving, WhoDoesNotPollHearsOfTheDisconnectAllTheSame) {
+  Link ports, times;
+  run(
+      [&] {
+        Server server;
+        ports.tell(server.port());
+        std::unique_ptr<End> end;
+        rdma_cm_id* id = accept_end(server, &end);
+        end->wait();
+        times.tell(milliseconds());
+        REQUIRE(rdma_disconnect(id) == 0);
+      },
+      [&] {
+        ClientEnd client(static_cast<uint16_t>(ports.hear()));
+        client.send();
+        const int left = times.hear();
+        expect_event(client.channel, RDMA_CM_EVENT_DISCONNECTED);
+        REQUIRE(milliseconds() - left >= kHeld_ms - 1);
+      });
+}
+
+// Nothing to poll: nothing to wait for.
+TEST(Leaving, ADisconnectWithNothingBeforeItComesAtOnce) {
+  Link ports, times;
+  int soonest = 1000;
+  for (int round = 0; round < kRounds && soonest >= kHeld_ms / 2; ++round) {
+    Link took;
+    run(
+        [&] {
+          Server server;
+          ports.tell(server.port());
+          std::unique_ptr<End> end;
+          rdma_cm_id* id = accept_end(server, &end);
+          times.tell(milliseconds());
+          REQUIRE(rdma_disconnect(id) == 0);
+        },
+        [&] {
+          ClientEnd client(static_cast<uint16_t>(ports.hear()));
+          const int left = times.hear();
+          expect_event(client.channel, RDMA_CM_EVENT_DISCONNECTED);
+          took.tell(milliseconds() - left);
+        });
+    soonest = std::min(soonest, took.hear());
+  }
+  EXPECT_LT(soonest, kHeld_ms / 2);
 }
 
 }  // namespace

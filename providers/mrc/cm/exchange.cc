@@ -25,7 +25,7 @@ namespace mrc::provider {
 namespace {
 
 constexpr Nanoseconds kLookInterval = 200 * kMillisecond;  // do the peers live?
-constexpr Nanoseconds kSendAgain = kMillisecond;
+constexpr Nanoseconds kTryAgain = kMillisecond;
 constexpr Nanoseconds kListenerPatience = 500 * kMillisecond;
 constexpr Nanoseconds kListenerInterval = 5 * kMillisecond;
 constexpr size_t kUnclaimedMax = 256;
@@ -52,7 +52,7 @@ uint64_t find_guid(const std::string& name) {
 }  // namespace
 
 Exchange::Exchange(std::mutex& mutex, std::function<void(const cm::Event&)> deliver)
-    : mutex_(mutex), deliver_(std::move(deliver)) {}
+    : mutex_(mutex), disconnects_(std::move(deliver)) {}
 
 uint64_t Exchange::guid() {
   if (guid_ != 0) return guid_;
@@ -123,6 +123,7 @@ void Exchange::stop() {
   waiting_.clear();
   early_.clear();
   unclaimed_.clear();
+  disconnects_.clear();
   device_->close();
   device_ = nullptr;
 }
@@ -152,7 +153,7 @@ void Exchange::settle(Nanoseconds now) {
       more = true;
     }
     for (const cm::Event& event : manager_->take_events()) {
-      deliver_(event);
+      tell(event, now);
       more = true;
     }
   }
@@ -161,6 +162,11 @@ void Exchange::settle(Nanoseconds now) {
     if (!service_->send(out.mad, out.gids, slot_for(out.target))) break;
     waiting_.pop_front();
   }
+}
+
+void Exchange::tell(const cm::Event& event, Nanoseconds now) {
+  const cm::Connection* connection = manager_->find(event.connection);
+  disconnects_.take(event, connection != nullptr ? connection->here.qpn : Qpn{}, *device_, now);
 }
 
 // Which process of this host a message is for; 0: none that is known. All there is to finding the right
@@ -244,7 +250,7 @@ void Exchange::run() {
         const Nanoseconds now = clock_now();
         turn(now);
         next = manager_->next_deadline();
-        if (!waiting_.empty()) next = std::min(next, now + kSendAgain);
+        if (!waiting_.empty() || !disconnects_.empty()) next = std::min(next, now + kTryAgain);
         if (!early_.empty() || !unclaimed_.empty()) next = std::min(next, now + kListenerInterval);
         if (stop_when_idle_ && quiet()) stop();
       }
@@ -292,6 +298,7 @@ void Exchange::turn(Nanoseconds now) {
   look_for_claims(now);
   manager_->on_time(now);
   look_for_late_listeners(now);
+  disconnects_.release(*device_, now);
   if (now >= next_look_) {
     look_for_the_dead(now);
     next_look_ = now + kLookInterval;

@@ -15,6 +15,7 @@
 #include "libmrc/cm/manager.h"
 #include "providers/mrc/cm/addresses.h"
 #include "providers/mrc/cm/general_service.h"
+#include "providers/mrc/cm/held_disconnects.h"
 #include "providers/mrc/cm/port_registry.h"
 #include "providers/mrc/device.h"
 
@@ -53,6 +54,7 @@ class Exchange {
   void arrived(std::span<const uint8_t> mad, const cm::GidPair& gids, Nanoseconds now);
   void look_for_claims(Nanoseconds now);
   void settle(Nanoseconds now);
+  void tell(const cm::Event& event, Nanoseconds now);
   void send(const cm::Outgoing& out, Nanoseconds now);
   uint32_t slot_for(const cm::Target& target) const;
   void keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now);
@@ -63,7 +65,7 @@ class Exchange {
   void stop();
 
   std::mutex& mutex_;
-  const std::function<void(const cm::Event&)> deliver_;
+  HeldDisconnects disconnects_;
   Device* device_ = nullptr;
   std::unique_ptr<cm::Manager> manager_;
   std::unique_ptr<GeneralService> service_;
