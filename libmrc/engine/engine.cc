@@ -87,8 +87,10 @@ void Engine::destroy(QueuePair* qp) {
 
 void Engine::answer_all(Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
+  const uint64_t sent_before = transmitter_.frames_sent();
   for (QueuePair* qp : live_) qp->answer_before_leaving(services_, now);
   transmitter_.flush_all();
+  counters_.frames_sent += transmitter_.frames_sent() - sent_before;
 }
 
 QueuePair* Engine::find(Qpn qpn) {

@@ -74,7 +74,7 @@ class Engine {
   // queue pair.
   QueuePair* create(const QueuePairConfig& config);
   void destroy(QueuePair* qp);
-  // The process ends: sends the answers that were put off to the next burst. Nothing is received.
+  // Sends the answers that were put off to the next burst, for those who leave now. Nothing is received.
   void answer_all(Nanoseconds clock);
   QueuePair* find(Qpn qpn);
   // False: the transition is not allowed or an attribute it needs is missing or out of range; nothing was

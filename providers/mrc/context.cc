@@ -10,6 +10,7 @@
 #include <new>
 
 #include "providers/mrc/address.h"
+#include "providers/mrc/clock.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
@@ -167,6 +168,7 @@ Context::~Context() {
   if (device_ == nullptr || forked_away()) return;
   if (!queue_pairs_.empty() || !regions_.empty()) {
     Progress::Control control(device_->progress());
+    device_->engine().answer_all(clock_now());
     for (Qp* qp : queue_pairs_) device_->engine().destroy(qp->transport);
     for (Mr* mr : regions_) device_->engine().memory().remove(mr->key);
   }
