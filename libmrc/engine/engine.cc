@@ -225,17 +225,29 @@ Nanoseconds Engine::advance(Nanoseconds now) {
   return time_ = std::max(time_, now);
 }
 
+void Engine::serve_doorbells(Nanoseconds now) {
+  take_doorbells();
+  transmit(now);
+  transmitter_.flush_all();
+}
+
+size_t Engine::send_posted(Nanoseconds clock) {
+  const Nanoseconds now = advance(clock);
+  ++burst_;
+  const uint64_t sent_before = transmitter_.frames_sent();
+  serve_doorbells(now);
+  report();
+  const uint64_t sent = transmitter_.frames_sent() - sent_before;
+  counters_.frames_sent += sent;
+  return sent;
+}
+
 size_t Engine::progress(Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
   ++burst_;
   excuse_pause(now);
   const uint64_t sent_before = transmitter_.frames_sent();
-  if (doorbell_pending()) {
-    // What was just posted goes out before anything is looked at.
-    take_doorbells();
-    transmit(now);
-    transmitter_.flush_all();
-  }
+  if (doorbell_pending()) serve_doorbells(now);  // before anything is looked at
   const size_t received = receive(now);
   take_doorbells();
   check_ports(now);

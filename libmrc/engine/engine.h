@@ -92,6 +92,8 @@ class Engine {
   // One burst of receive, timers and transmit. Returns how many frames it received or sent: 0 = idle. A clock
   // that is behind an earlier call's stands still until it has caught up.
   size_t progress(Nanoseconds clock);
+  // Only sends what was posted, for a caller who has called progress() just before and soon will again.
+  size_t send_posted(Nanoseconds clock);
   // When progress() must be called at the latest although nothing arrives.
   Nanoseconds next_deadline() const;
   // Queue pairs that can receive or send (RTR or beyond, not in error).
@@ -120,6 +122,7 @@ class Engine {
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);
   void take_doorbells();
+  void serve_doorbells(Nanoseconds now);
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
   void schedule(QueuePair& qp);
@@ -153,7 +156,7 @@ class Engine {
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;
   uint64_t random_;
-  uint64_t burst_ = 0;    // calls of progress()
+  uint64_t burst_ = 0;    // calls of progress() and send_posted()
   Nanoseconds time_ = 0;  // never goes back
   Nanoseconds last_turn_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time

@@ -2,7 +2,6 @@
 #include "providers/mrc/cq.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <mutex>
 #include <new>
@@ -18,7 +17,6 @@ namespace {
 
 // A program that always finds completions must still receive: every so many polls drive the device anyway.
 constexpr unsigned kPollsPerDrive = 8;
-constexpr size_t kPollChunk = 16;
 
 uint32_t ring_entries(int64_t wanted) {
   return static_cast<uint32_t>(std::max<int64_t>(wanted, limits::kCompletionsLeast));
@@ -156,11 +154,11 @@ size_t Cq::poll(std::span<Completion> out) {
   }
   const Nanoseconds now = progress.drive();
   count = take();
-  if (count > 0) {
-    Progress::found_something();
-  } else {
-    Progress::found_nothing(now);
+  if (count == 0 && progress.found_nothing(now)) {
+    progress.drive();
+    count = take();
   }
+  if (count > 0) Progress::found_something();
   return count;
 }
 
@@ -236,20 +234,13 @@ ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, 
 int poll_cq(ibv_cq* queue, int entries, ibv_wc* out) {
   if (forked_away()) return -EPERM;
   Cq* cq = Cq::of(queue);
-  std::array<Completion, kPollChunk> chunk;
+  Completion completion;
+  if (entries < 1 || cq->poll(std::span(&completion, 1)) == 0) return 0;
   int done = 0;
-  while (done < entries) {
-    const size_t wanted = std::min<size_t>(chunk.size(), static_cast<size_t>(entries - done));
-    size_t count;
-    if (done == 0) {
-      count = cq->poll(std::span(chunk.data(), wanted));
-    } else {
-      std::lock_guard lock(cq->poll_lock);
-      count = cq->ring.poll(std::span(chunk.data(), wanted));
-    }
-    for (size_t i = 0; i < count; ++i) fill(chunk[i], &out[done++]);
-    if (count < wanted) break;
-  }
+  fill(completion, &out[done++]);
+  if (done == entries || cq->ring.empty()) return done;
+  std::lock_guard lock(cq->poll_lock);
+  while (done < entries && cq->ring.poll(std::span(&completion, 1)) > 0) fill(completion, &out[done++]);
   return done;
 }
 

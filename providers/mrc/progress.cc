@@ -21,9 +21,13 @@ namespace {
 
 // An application thread that has not run the engine for so long does not poll.
 constexpr Nanoseconds kHandOver = 50 * kMicrosecond;
+// Who posts in answer to what it has just received, and then polls, need not look at the ports in between.
+constexpr Nanoseconds kLookInterval = 10 * kMicrosecond;
 // The longer one has polled without a break, the less often the background thread looks whether it still
-// does: on a CPU that both share each look costs two changes of thread.
+// does: on a CPU that both share each look costs two changes of thread. Where pollers share a CPU a look
+// tears a whole round trip apart, and who stops to poll there keeps others waiting for a time slice anyway.
 constexpr Nanoseconds kWatchMax = 200 * kMicrosecond;
+constexpr Nanoseconds kWatchMaxShared = kMillisecond;
 constexpr Nanoseconds kWatchStep = 5 * kMicrosecond;
 // Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
 // the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
@@ -57,9 +61,13 @@ constexpr unsigned kTurnsMax = 4;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
 constexpr Nanoseconds kLockPatience = 10 * kMillisecond;
 
-thread_local Nanoseconds t_patience = kPatienceMin;
-thread_local Nanoseconds t_vain_since = 0;       // when this thread began to poll in vain; 0 = it does not
-thread_local Nanoseconds t_no_yield_before = 0;  // its last yield took too long
+// Of one application thread. One object: to find a thread's variables takes a call for each.
+struct Poller {
+  Nanoseconds patience = kPatienceMin;
+  Nanoseconds vain_since = 0;       // when it began to poll in vain; 0 = it does not
+  Nanoseconds no_yield_before = 0;  // its last yield took too long
+};
+constinit thread_local Poller t_poller;
 
 // How long others had the CPU.
 Nanoseconds yield_for(Nanoseconds now, Nanoseconds* after) {
@@ -190,39 +198,48 @@ void Progress::say_last_words() {
 
 // --- application threads ---
 
-Nanoseconds Progress::drive() {
+Nanoseconds Progress::drive(Purpose purpose) {
   if (!running_.load(std::memory_order_acquire)) return 0;
   const Nanoseconds now = clock_now();
-  if (!turn(now).ran) return 0;
+  if (!turn(now, purpose).ran) return 0;
   application_drove_.store(now, std::memory_order_relaxed);
   return now;
 }
 
-void Progress::found_nothing(Nanoseconds now_if_known) {
+bool Progress::found_nothing(Nanoseconds now_if_known) {
   // Two pollers on two CPUs shall not pay a system call per poll; two on one CPU shall not wait for a time
   // slice.
   const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
-  if (t_vain_since == 0) t_vain_since = now;
-  if (now < t_vain_since + t_patience || now < t_no_yield_before) return;
-  const Nanoseconds lost = yield_for(now, &t_vain_since);
+  Poller& self = t_poller;
+  if (self.vain_since == 0) self.vain_since = now;
+  if (now < self.vain_since + self.patience || now < self.no_yield_before) return false;
+  const Nanoseconds lost = yield_for(now, &self.vain_since);
   // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
-  t_patience = lost < kShortYield ? std::clamp(2 * t_patience, kPatienceMin, kPatienceMax) : 0;
-  if (lost > kLongYield) t_no_yield_before = t_vain_since + std::min(lost, kYieldPauseMax);
+  const bool shared = lost >= kShortYield;
+  cpu_shared_.store(shared, std::memory_order_relaxed);
+  self.patience = shared ? 0 : std::clamp(2 * self.patience, kPatienceMin, kPatienceMax);
+  if (lost > kLongYield) self.no_yield_before = self.vain_since + std::min(lost, kYieldPauseMax);
+  return shared;
 }
 
 void Progress::found_something() {
-  t_vain_since = 0;
+  t_poller.vain_since = 0;
 }
 
-Progress::Turn Progress::turn(Nanoseconds now, bool with_deadline) {
+Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose) {
   Turn result;
   // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
   // after unlocking, or its ringer gets the lock. The fence pairs with the one behind ring_doorbell().
   for (unsigned turns = 0; turns < kTurnsMax; ++turns) {
     if (!lock_.try_lock()) return result;
     result.ran = true;
-    result.frames += engine_->progress(now);
-    if (with_deadline && result.frames == 0) result.deadline = engine_->next_deadline();
+    if (purpose == Purpose::kPost && now < looked_ + kLookInterval) {
+      result.frames += engine_->send_posted(now);
+    } else {
+      result.frames += engine_->progress(now);
+      looked_ = now;
+    }
+    if (purpose == Purpose::kBackground && result.frames == 0) result.deadline = engine_->next_deadline();
     unlock();
     full_fence();
     if (!engine_->doorbell_pending()) break;
@@ -250,7 +267,7 @@ Progress::Control::~Control() {
   progress_.unlock();
   progress_.wake();
   full_fence();
-  if (progress_.engine_->doorbell_pending()) progress_.turn(clock_now());
+  if (progress_.engine_->doorbell_pending()) progress_.turn(clock_now(), Purpose::kPoll);
 }
 
 // --- the background thread ---
@@ -307,18 +324,19 @@ void Progress::run() {
     const Nanoseconds now = clock_now();
     housekeeping(now);
     if (connected_.load(std::memory_order_relaxed) == 0) {
-      turn(now);  // links come and go all the same
+      turn(now, Purpose::kBackground);  // links come and go all the same
       sleep_until_woken(kIdleSleep);
       continue;
     }
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
     if (now < drove + kHandOver) {
       nap(watch);
-      watch = std::min(watch + kWatchStep, kWatchMax);
+      watch = std::min(watch + kWatchStep,
+                       cpu_shared_.load(std::memory_order_relaxed) ? kWatchMaxShared : kWatchMax);
       continue;
     }
     watch = kNap;
-    const Turn done = turn(now, true);
+    const Turn done = turn(now, Purpose::kBackground);
     if (done.frames > 0) {
       last_frame = now;
       continue;

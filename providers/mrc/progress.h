@@ -56,10 +56,12 @@ class Progress {
 
   // Runs the engine once, unless somebody else is doing it. Returns the time that it read, 0 if it did not
   // run.
-  Nanoseconds drive();
+  Nanoseconds drive() { return drive(Purpose::kPoll); }
+  // The same after work was posted: only sends it if the ports were looked at just now.
+  void drive_posted() { drive(Purpose::kPost); }
   // After a poll that found nothing: lets others have the CPU when this thread has polled in vain for a
-  // while.
-  static void found_nothing(Nanoseconds now_if_known);
+  // while. True: somebody has had it, and may have sent something.
+  bool found_nothing(Nanoseconds now_if_known);
   static void found_something();
 
   // --- control operations ---
@@ -77,14 +79,17 @@ class Progress {
   };
 
  private:
+  enum class Purpose : uint8_t { kPoll, kPost, kBackground };
   struct Turn {
     bool ran = false;
     size_t frames = 0;
-    Nanoseconds deadline = 0;  // when the engine wants the next one at the latest
+    Nanoseconds deadline = 0;  // when the engine wants the next one at the latest; only for kBackground
   };
 
+  Nanoseconds drive(Purpose purpose);
+
   // One turn of the engine, and more while doorbells ring; under no lock.
-  Turn turn(Nanoseconds now, bool with_deadline = false);
+  Turn turn(Nanoseconds now, Purpose purpose);
   void unlock();  // shows what others want to know, unlocks, and delivers events
   void run();
   void housekeeping(Nanoseconds now);
@@ -106,6 +111,7 @@ class Progress {
   Nanoseconds company_until_ = 0;  // somebody on this CPU does not yield
 
   std::vector<std::shared_ptr<CompletionChannel>> delivering_;  // under the lock
+  Nanoseconds looked_ = 0;  // when the ports were last looked at; under the lock
 
   alignas(64) DeviceLock lock_;
   std::atomic<bool> running_{false};
@@ -113,6 +119,7 @@ class Progress {
   std::atomic<bool> asleep_{false};                // the background thread waits for wake()
   std::atomic<uint32_t> connected_{0};             // written under the lock
   std::atomic<Nanoseconds> application_drove_{0};  // when an application thread last ran the engine
+  std::atomic<bool> cpu_shared_{false};            // the application thread that last offered its CPU lost it
 };
 
 }  // namespace mrc::provider

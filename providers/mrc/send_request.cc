@@ -175,7 +175,7 @@ void start_work(Qp* qp) {
   Device& device = qp->context->device();
   device.engine().ring_doorbell(*qp->transport);
   full_fence();  // pairs with the one in Progress::turn()
-  device.progress().drive();
+  device.progress().drive_posted();
 }
 
 }  // namespace mrc::provider

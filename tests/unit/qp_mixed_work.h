@@ -86,6 +86,7 @@ inline void mixed_work(const PairOptions& options, uint64_t each = 200) {
         if (random() % 5 == 0) request->flags |= kFence;
         ++side.posted;
         pair.ring(*side.end);
+        if (random() % 4 == 0) pair.send_posted(*side.end);
       }
       for (const Completion& done : pair.poll(side.end->sends)) {
         EXPECT_EQ(done.status, CompletionStatus::kSuccess) << "seed " << seed;
