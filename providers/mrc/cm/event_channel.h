@@ -3,6 +3,7 @@
 // while events wait.
 #pragma once
 
+#include <netinet/in.h>  // first: the kernel's headers then leave socket addresses to it
 #include <pthread.h>
 #include <rdma/rdma_user_cm.h>
 

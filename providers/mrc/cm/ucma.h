@@ -4,6 +4,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <netinet/in.h>  // first: the kernel's headers then leave socket addresses to it
 #include <rdma/rdma_user_cm.h>
 #include <sys/types.h>
 
