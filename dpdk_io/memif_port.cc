@@ -37,7 +37,7 @@ MemifPort::~MemifPort() {
 }
 
 // All frames are single buffers that nobody shares, so they go back as they are.
-void MemifPort::free_frames(rte_mbuf** frames, size_t count) {
+[[gnu::hot]] void MemifPort::free_frames(rte_mbuf** frames, size_t count) {
   if (count > 0)
     rte_mempool_put_bulk(state_.pool, reinterpret_cast<void**>(frames), static_cast<unsigned>(count));
 }
@@ -79,7 +79,7 @@ void MemifPort::want_link(uint32_t slot) {
   [[maybe_unused]] const ssize_t written = write(state_.wake_fd, &one, sizeof one);
 }
 
-size_t MemifPort::receive(std::span<RxFrame> frames) {
+[[gnu::hot]] size_t MemifPort::receive(std::span<RxFrame> frames) {
   if (in_forked_child()) return 0;
   BurstScope burst(state_.guard);
   const LinkTable& table = *state_.table.load(std::memory_order_acquire);
@@ -113,7 +113,7 @@ size_t MemifPort::receive_loop(rte_mbuf** frames, size_t count) {
   return count;
 }
 
-size_t MemifPort::hand_over(rte_mbuf** mbufs, size_t count, RxFrame* frames) {
+[[gnu::hot]] size_t MemifPort::hand_over(rte_mbuf** mbufs, size_t count, RxFrame* frames) {
   if (count == 0) return 0;
   if (fault() != PlaneFault::kNone) {
     counters_.dropped_by_fault += count;
@@ -134,7 +134,7 @@ size_t MemifPort::hand_over(rte_mbuf** mbufs, size_t count, RxFrame* frames) {
   return taken;
 }
 
-void MemifPort::release(std::span<const RxFrame> frames) {
+[[gnu::hot]] void MemifPort::release(std::span<const RxFrame> frames) {
   if (in_forked_child()) return;
   rte_mbuf* mbufs[kBurst];
   while (!frames.empty()) {
@@ -145,7 +145,7 @@ void MemifPort::release(std::span<const RxFrame> frames) {
   }
 }
 
-size_t MemifPort::transmit_room(const MacAddress& next_hop) {
+[[gnu::hot]] size_t MemifPort::transmit_room(const MacAddress& next_hop) {
   const uint32_t slot = slot_of(next_hop.bytes.data());
   if (slot == state_.own_slot) return kLoopFrames - (loop_head_ - loop_tail_);
   if (slot == 0 || in_forked_child()) return kBurst;
@@ -162,7 +162,7 @@ size_t MemifPort::transmit_room(const MacAddress& next_hop) {
   return hold != 0 && monotonic_now() < hold ? 0 : kBurst;
 }
 
-size_t MemifPort::acquire(std::span<TxFrame> frames) {
+[[gnu::hot]] size_t MemifPort::acquire(std::span<TxFrame> frames) {
   if (in_forked_child()) return 0;
   if (state_.returned.load(std::memory_order_relaxed) != nullptr) take_returned();
   rte_mbuf* mbufs[kBurst];
@@ -185,7 +185,7 @@ void MemifPort::discard(std::span<const TxFrame> frames) {
   }
 }
 
-void MemifPort::transmit(std::span<const TxFrame> frames) {
+[[gnu::hot]] void MemifPort::transmit(std::span<const TxFrame> frames) {
   if (in_forked_child()) return;
   if (fault() != PlaneFault::kNone) {
     counters_.dropped_by_fault += frames.size();
@@ -213,7 +213,8 @@ void MemifPort::transmit(std::span<const TxFrame> frames) {
   if (count > 0) send_run(table, run_slot, mbufs, count);
 }
 
-void MemifPort::send_run(const LinkTable& table, uint32_t slot, rte_mbuf** frames, size_t count) {
+[[gnu::hot]] void MemifPort::send_run(const LinkTable& table, uint32_t slot, rte_mbuf** frames,
+                                      size_t count) {
   if (slot == state_.own_slot) return send_loop(frames, count);
   if (MemifLink* link = table.find(slot)) return send_link(*link, frames, count);
   counters_.dropped_without_link += count;

@@ -33,7 +33,7 @@ void stack_free(rte_mempool* pool) {
   std::free(pool->pool_data);
 }
 
-int stack_put(rte_mempool* pool, void* const* objects, unsigned count) {
+[[gnu::hot]] int stack_put(rte_mempool* pool, void* const* objects, unsigned count) {
   auto* stack = static_cast<Stack*>(pool->pool_data);
   if (count > stack->capacity - stack->count) return -ENOBUFS;
   std::memcpy(stack->objects + stack->count, objects, count * sizeof(void*));
@@ -41,7 +41,7 @@ int stack_put(rte_mempool* pool, void* const* objects, unsigned count) {
   return 0;
 }
 
-int stack_get(rte_mempool* pool, void** objects, unsigned count) {
+[[gnu::hot]] int stack_get(rte_mempool* pool, void** objects, unsigned count) {
   auto* stack = static_cast<Stack*>(pool->pool_data);
   if (count > stack->count) return -ENOBUFS;
   stack->count -= count;

@@ -140,7 +140,7 @@ void Engine::ring_doorbell(QueuePair& qp) {
       !doorbells_.compare_exchange_weak(head, &qp, std::memory_order_release, std::memory_order_relaxed));
 }
 
-void Engine::take_doorbells() {
+[[gnu::hot]] void Engine::take_doorbells() {
   if (!doorbell_pending()) return;
   QueuePair* qp = doorbells_.exchange(nullptr, std::memory_order_acquire);
   while (qp != nullptr) {
@@ -185,7 +185,7 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
   schedule(*next);
 }
 
-void Engine::after_work(QueuePair& qp, Nanoseconds now) {
+[[gnu::hot]] void Engine::after_work(QueuePair& qp, Nanoseconds now) {
   const Nanoseconds deadline = qp.next_deadline();
   if (deadline != kNever) timers_.set(slot_of(qp), deadline);
   if (Peer* peer = qp.peer(); peer != nullptr) wake_waiting(*peer, now);
@@ -200,7 +200,7 @@ void Engine::after_work(QueuePair& qp, Nanoseconds now) {
     sink_->queue_pair_event(qp, static_cast<QueuePairEvent>(__builtin_ctz(events)));
 }
 
-void Engine::report() {
+[[gnu::hot]] void Engine::report() {
   completions_.drain([this](CompletionQueue& queue) { sink_->completions(queue); },
                      [this](CompletionQueue& queue) { sink_->completion_queue_overrun(queue); });
 }
@@ -231,7 +231,7 @@ void Engine::serve_doorbells(Nanoseconds now) {
   transmitter_.flush_all();
 }
 
-size_t Engine::send_posted(Nanoseconds clock) {
+[[gnu::hot]] size_t Engine::send_posted(Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
   ++burst_;
   const uint64_t sent_before = transmitter_.frames_sent();
@@ -242,7 +242,7 @@ size_t Engine::send_posted(Nanoseconds clock) {
   return sent;
 }
 
-size_t Engine::progress(Nanoseconds clock) {
+[[gnu::hot]] size_t Engine::progress(Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
   ++burst_;
   excuse_pause(now);
@@ -265,7 +265,7 @@ Nanoseconds Engine::next_deadline() const {
   return active_head_ != nullptr ? 0 : std::min(timers_.next_deadline(), announce_at_);
 }
 
-size_t Engine::receive(Nanoseconds now) {
+[[gnu::hot]] size_t Engine::receive(Nanoseconds now) {
   std::array<RxFrame, kBurst> frames;
   size_t total = 0;
   for (size_t plane = 0; plane < transmitter_.plane_count(); ++plane) {
@@ -278,7 +278,7 @@ size_t Engine::receive(Nanoseconds now) {
   return total;
 }
 
-void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
+[[gnu::hot]] void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
   Packet& packet = packet_;
   const std::span<const uint8_t> bytes{frame.data, frame.length};
   uint8_t dscp = 0;
@@ -309,7 +309,7 @@ void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
   schedule(*qp);
 }
 
-void Engine::run_timers(Nanoseconds now) {
+[[gnu::hot]] void Engine::run_timers(Nanoseconds now) {
   for (uint32_t timer; (timer = timers_.take_due(now)) != TimerWheel::kNone;) {
     QueuePair& qp = *queue_pairs_[timer];
     qp.on_timer(services_, now);
@@ -318,7 +318,7 @@ void Engine::run_timers(Nanoseconds now) {
   }
 }
 
-void Engine::transmit(Nanoseconds now) {
+[[gnu::hot]] void Engine::transmit(Nanoseconds now) {
   // One turn for everyone who is in the list now.
   QueuePair* last = active_tail_;
   for (bool more = active_head_ != nullptr; more;) {

@@ -35,7 +35,7 @@ void TimerWheel::unlink(uint32_t timer) {
   --armed_;
 }
 
-void TimerWheel::set(uint32_t timer, Nanoseconds deadline) {
+[[gnu::hot]] void TimerWheel::set(uint32_t timer, Nanoseconds deadline) {
   Timer& entry = timers_[timer];
   if (entry.slot != kNone) {
     if (deadline >= entry.deadline) return;  // fires early, and is looked at then
@@ -88,7 +88,7 @@ uint32_t TimerWheel::take_due(Nanoseconds now) {
   return kNone;
 }
 
-Nanoseconds TimerWheel::next_deadline() const {
+[[gnu::hot]] Nanoseconds TimerWheel::next_deadline() const {
   if (armed_ == 0) return kNever;
   for (uint64_t tick = tick_; tick < tick_ + kSlots;) {
     const auto slot = static_cast<uint32_t>(tick % kSlots);

@@ -101,8 +101,8 @@ class MemoryTable {
   }
 
   // Where [address, address + bytes) lives, or nullptr if key, accessor, bounds or rights forbid it.
-  uint8_t* translate(MemoryKey key, const Accessor& by, uint64_t address, uint64_t bytes,
-                     uint8_t rights) const {
+  [[gnu::hot]] uint8_t* translate(MemoryKey key, const Accessor& by, uint64_t address, uint64_t bytes,
+                                  uint8_t rights) const {
     const MemoryRegion* region = find(key);
     if (region == nullptr || region->domain != by.domain || (region->access & rights) != rights)
       return nullptr;

@@ -108,7 +108,7 @@ void PathSet::draw_even_order() {
 
 // The next plane of `usable`, which has one. A plane whose port is full is passed over; its paths lose no
 // turn.
-Plane PathSet::next_plane(PlaneMask usable) {
+[[gnu::hot]] Plane PathSet::next_plane(PlaneMask usable) {
   for (;;) {
     const Plane plane = plane_order_[plane_cursor_];
     if (++plane_cursor_ == config_.planes) {
@@ -119,7 +119,7 @@ Plane PathSet::next_plane(PlaneMask usable) {
   }
 }
 
-PathId PathSet::next_turn(Plane plane) {
+[[gnu::hot]] PathId PathSet::next_turn(Plane plane) {
   PlaneInfo& info = planes_[plane];
   const PathId id = slots_[order_[size_t{plane} * share_ + info.cursor]];
   if (++info.cursor == share_) {
@@ -129,7 +129,7 @@ PathId PathSet::next_turn(Plane plane) {
   return id;
 }
 
-PathId PathSet::select(PlaneMask usable) {
+[[gnu::hot]] PathId PathSet::select(PlaneMask usable) {
   usable &= active_planes_;
   if (usable == 0) return kNoPath;
   const bool common = marks_are_common();

@@ -123,7 +123,7 @@ class PathSet {
   PathId find(Entropy entropy, Plane plane) const;
 
   // A packet sent as number `order` arrived by this path.
-  void delivered(PathId id, uint64_t order) {
+  [[gnu::hot]] void delivered(PathId id, uint64_t order) {
     Path& path = paths_[static_cast<uint16_t>(id)];
     if (order <= path.delivered_order) return;
     path.delivered_order = order;

@@ -26,7 +26,7 @@ size_t Transmitter::room(Plane plane, const MacAddress& next_hop) {
   return room > lane.staged ? room - lane.staged : 0;
 }
 
-bool Transmitter::refill(Lane& lane) {
+[[gnu::hot]] bool Transmitter::refill(Lane& lane) {
   flush(lane);
   if (lane.acquired == 0) take_buffers(lane);
   return lane.acquired > 0;
@@ -36,7 +36,7 @@ void Transmitter::take_buffers(Lane& lane) {
   lane.acquired += static_cast<uint32_t>(lane.port->acquire(std::span(lane.frames).subspan(lane.acquired)));
 }
 
-void Transmitter::flush(Lane& lane) {
+[[gnu::hot]] void Transmitter::flush(Lane& lane) {
   if (lane.staged == 0) return;
   lane.port->transmit({lane.frames.data(), lane.staged});
   // The buffers that were not used move to the front.
@@ -46,7 +46,7 @@ void Transmitter::flush(Lane& lane) {
   if (lane.acquired < kSpareBuffers) take_buffers(lane);
 }
 
-void Transmitter::flush_all() {
+[[gnu::hot]] void Transmitter::flush_all() {
   for (Lane& lane : lanes_) flush(lane);
 }
 

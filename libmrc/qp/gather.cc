@@ -5,7 +5,7 @@
 
 namespace mrc {
 
-CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
+[[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
   if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
   const uint8_t rights = awaits_answer(request.operation) ? kLocalWrite : kLocalRead;
   for (uint32_t i = 0; i < request.segment_count; ++i) {
@@ -18,8 +18,8 @@ CompletionStatus check_local_memory(const Context& cx, const SendRequest& reques
   return CompletionStatus::kSuccess;
 }
 
-bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
-            FrameWriter* frame) {
+[[gnu::hot]] bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
+                         FrameWriter* frame) {
   if ((request.flags & kInline) != 0) {
     frame->add_payload(request.inline_data() + offset, bytes);
     return true;

@@ -309,7 +309,7 @@ void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
   connection_.probe[plane] = FrameTemplate(network, config.dscp_probe, Ecn::kEct0);
 }
 
-void QueuePair::resolve_next_hops(Services& services) {
+[[gnu::hot]] void QueuePair::resolve_next_hops(Services& services) {
   if (wire() == Wire::kDatagram) return;
   const auto planes = services.transmitter.plane_count();
   if (connection_.resolved == (PlaneMask{1} << planes) - 1) return;
@@ -394,7 +394,7 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
 }
 
 // What requester or responder found out may end the connection.
-void QueuePair::settle(Services& services, Nanoseconds now) {
+[[gnu::hot]] void QueuePair::settle(Services& services, Nanoseconds now) {
   if (state() == QueuePairState::kError) return;
   if (const auto psn = requester_.response_fault()) responder_.fault_now(*psn, Aeth::kNakRemoteAccess);
   const auto failure = with_requester([](auto& requester) { return requester.failure(); });

@@ -13,7 +13,7 @@ constexpr Nanoseconds kAnswerTimeout = 67 * kMillisecond;
 
 // ------------------------------------------------------------------------------------------- arrivals
 
-void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
+[[gnu::hot]] void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
   const Wire on = wire();
   if (on != Wire::kDatagram && packet.source != connection_.destination) {
     ++services.counters.drops_wrong_peer;
@@ -36,7 +36,7 @@ void QueuePair::receive(const Packet& packet, Plane plane, Services& services, N
 }
 
 // Whether this state takes requests of the peer's, or answers to our own (IBTA 10.3.1).
-bool QueuePair::may_take(bool request) const {
+[[gnu::hot]] bool QueuePair::may_take(bool request) const {
   const QueuePairState now_in = state();
   return connected() && (request || now_in != QueuePairState::kReadyToReceive || sending_);
 }
@@ -61,7 +61,7 @@ bool QueuePair::admit(Context& cx, bool request, TheResponder& responder) {
   return true;
 }
 
-void QueuePair::receive_mrc(Context& cx, const Packet& packet, Plane plane) {
+[[gnu::hot]] void QueuePair::receive_mrc(Context& cx, const Packet& packet, Plane plane) {
   const Opcode opcode = packet.bth.opcode;
   if (!is_mrc(opcode)) {
     ++cx.services.counters.drops_unsupported;
@@ -131,7 +131,8 @@ void QueuePair::receive_datagram(Context& cx, const Packet& packet) {
 
 // ------------------------------------------------------------------------------------------- sending
 
-QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now) {
+[[gnu::hot]] QueuePair::More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services,
+                                                 Nanoseconds now) {
   Context cx = context(services, now);
   if (state() == QueuePairState::kError) {
     // Requests posted to a queue pair in error come straight back.
@@ -173,7 +174,7 @@ void QueuePair::start_answering(Context& cx) {
   if (!negotiation_.under_way()) negotiation_.start(cx.now);
 }
 
-QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_answers) {
+[[gnu::hot]] QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_answers) {
   Requester::Burst burst;
   if (!sending_) start_answering(cx);
   if (may_take(false)) {
@@ -252,7 +253,7 @@ void QueuePair::on_pause(Nanoseconds away, Nanoseconds now) {
   with_requester([&](auto& requester) { requester.on_pause(away, now); });
 }
 
-Nanoseconds QueuePair::next_deadline() {
+[[gnu::hot]] Nanoseconds QueuePair::next_deadline() {
   if (!connected()) return kNever;
   const Nanoseconds asking = negotiation_.next_deadline();
   if (!may_take(false)) return asking;

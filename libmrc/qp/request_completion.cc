@@ -25,7 +25,7 @@ CompletionKind completion_kind(Operation operation) {
 }
 }  // namespace
 
-bool complete_oldest(Context& cx, CompletionStatus status) {
+[[gnu::hot]] bool complete_oldest(Context& cx, CompletionStatus status) {
   const uint64_t head = cx.send_queue.head();
   const SendRequest& request = cx.send_queue.at(head);
   const bool told = cx.signal_all || (request.flags & kSignaled) != 0 || status != CompletionStatus::kSuccess;

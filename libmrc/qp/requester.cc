@@ -27,7 +27,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   suspects_.reserve(config.window_packets + 65);  // those that have gone, and one more SACK
 }
 
-bool Requester::has_work(const Context& cx) const {
+[[gnu::hot]] bool Requester::has_work(const Context& cx) const {
   if (failure_ || response_fault_ || cx.now < not_ready_until_) return false;
   if (lost_within_mpr()) return true;
   if (window_full()) return false;
@@ -36,7 +36,7 @@ bool Requester::has_work(const Context& cx) const {
          may_start(cx, cx.send_queue.at(cursor_));
 }
 
-Requester::Burst Requester::transmit(Context& cx, size_t budget) {
+[[gnu::hot]] Requester::Burst Requester::transmit(Context& cx, size_t budget) {
   Burst burst;
   if (!has_work(cx)) return burst;
   Transmitter& transmitter = cx.services.transmitter;
@@ -113,7 +113,7 @@ bool Requester::start_response(Context& cx) {
 }
 
 // What the order of operations demands of the request at the cursor.
-bool Requester::may_start(const Context& cx, const SendRequest& request) const {
+[[gnu::hot]] bool Requester::may_start(const Context& cx, const SendRequest& request) const {
   // What is under way may still have to be sent again from memory that a local operation takes away.
   if (is_local(request.operation)) return cx.send_queue.head() == cursor_;
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnknown) return false;
@@ -238,8 +238,8 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   return true;
 }
 
-bool Requester::write_packet(Context& cx, const Message& message, Psn psn, PathId path, bool again,
-                             bool ack_request, uint8_t* buffer) {
+[[gnu::hot]] bool Requester::write_packet(Context& cx, const Message& message, Psn psn, PathId path,
+                                          bool again, bool ack_request, uint8_t* buffer) {
   const uint32_t offset = static_cast<uint32_t>(psn - message.first_psn) * cx.connection.mtu;
   const uint32_t bytes = std::min(cx.connection.mtu, message.bytes - offset);
   Bth bth;

@@ -35,7 +35,7 @@ void Requester::heard(Nanoseconds now) {
 // ------------------------------------------------------------------------------------------------- SACK
 
 // Notes that a packet arrived. Only a packet that was sent once tells by which path it came.
-bool Requester::credit(Context& cx, Psn psn) {
+[[gnu::hot]] bool Requester::credit(Context& cx, Psn psn) {
   const SentPacket& packet = sent_.at(psn);
   const bool in_flight = packet.state == PacketState::kInFlight;
   if (!sent_.deliver(psn)) return false;
@@ -63,7 +63,7 @@ void Requester::needless(Nanoseconds now) {
   last_needless_ = now;
 }
 
-void Requester::credit_up_to(Context& cx, Psn psn) {
+[[gnu::hot]] void Requester::credit_up_to(Context& cx, Psn psn) {
   if (psn < sent_.oldest()) return;
   for (Psn at = sent_.oldest(); at <= psn; ++at) credit(cx, at);
   sent_.advance(psn);
@@ -132,7 +132,7 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
 
 // A round trip, or 0 if this host was away for a good part of it: what it slept through is no property of the
 // network.
-Nanoseconds Requester::measure(Nanoseconds now, Nanoseconds sent_at) {
+[[gnu::hot]] Nanoseconds Requester::measure(Nanoseconds now, Nanoseconds sent_at) {
   if (sent_at < awake_since_ && now - sent_at < kPausesInRoundTrip * away_) return 0;
   rtt_.sample(now - sent_at);
   return now - sent_at;
@@ -364,7 +364,7 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
 
 // -------------------------------------------------------------------------------------------------- ACK
 
-void Requester::on_acknowledge(Context& cx, const Packet& packet) {
+[[gnu::hot]] void Requester::on_acknowledge(Context& cx, const Packet& packet) {
   const Psn psn = packet.bth.psn;
   if (psn >= sent_.next() || sent_.next() - psn > (1 << 22)) {
     ++cx.services.counters.drops_bad_control;  // it speaks of what was never sent
@@ -431,7 +431,7 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
   timer_base_ = quiet_since_ = not_ready_until_;
 }
 
-void Requester::acknowledged(Context& cx, Psn psn) {
+[[gnu::hot]] void Requester::acknowledged(Context& cx, Psn psn) {
   if (!acknowledged_ || psn > *acknowledged_) acknowledged_ = psn;
   complete_ready(cx);
 }

@@ -13,7 +13,7 @@ constexpr size_t kPathProbesPerCall = 16;
 constexpr uint32_t kSilencesAlike = 2;
 }  // namespace
 
-Nanoseconds Requester::silence_allowed() const {
+[[gnu::hot]] Nanoseconds Requester::silence_allowed() const {
   // MRC 3.3 (d): a round trip and the queueing it may meet; longer every time nothing comes back.
   Nanoseconds once = kSilenceUnknownRtt;
   if (rtt_.known()) {

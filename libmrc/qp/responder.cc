@@ -40,7 +40,8 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
 
 // ------------------------------------------------------------------------------------------- arrivals
 
-void Responder::on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester) {
+[[gnu::hot]] void Responder::on_request(Context& cx, const Packet& packet, Plane plane,
+                                        Requester& requester) {
   const Psn psn = packet.bth.psn;
   Counters& counters = cx.services.counters;
   const Trigger trigger = trigger_of(packet, plane);

@@ -29,7 +29,7 @@ void Responder::answer_probes(Context& cx) {
   probe_count_ = 0;
 }
 
-void Responder::send_control_packets(Context& cx, PathId behind) {
+[[gnu::hot]] void Responder::send_control_packets(Context& cx, PathId behind) {
   answer_probes(cx);
   const PathId path = behind != kNoPath ? behind : path_back(cx, trigger_.plane, trigger_.entropy);
   // MRC 3.1 wants a SACK for every AckReq. Between two of our kind the transport ACK alone says the same when
@@ -82,7 +82,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   unsacked_bytes_ = 0;
 }
 
-void Responder::send_acknowledge(Context& cx, PathId path) {
+[[gnu::hot]] void Responder::send_acknowledge(Context& cx, PathId path) {
   Bth bth;
   bth.opcode = Opcode::kAcknowledge;
   bth.destination = cx.connection.remote_qpn;

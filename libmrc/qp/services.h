@@ -67,7 +67,7 @@ struct TransportConfig {
 class CompletionSink {
  public:
   // False: the queue has overrun.
-  bool push(CompletionQueue* queue, const Completion& completion) {
+  [[gnu::hot]] bool push(CompletionQueue* queue, const Completion& completion) {
     ++pushed_;
     note(queue);
     if (queue->push(completion)) return true;

@@ -67,7 +67,8 @@ constexpr auto kTable = [] {
 }();
 
 template <bool kCopy>
-uint32_t run_table(uint32_t crc, [[maybe_unused]] uint8_t* to, const uint8_t* from, size_t bytes) {
+[[gnu::hot]] uint32_t run_table(uint32_t crc, [[maybe_unused]] uint8_t* to, const uint8_t* from,
+                                size_t bytes) {
   while (bytes >= 8) {
     const auto word = load<uint64_t>(from);
     if constexpr (kCopy) {
@@ -102,7 +103,7 @@ inline T take(uint8_t*& to, const uint8_t*& from) {
 }
 
 template <bool kCopy>
-MRC_TARGET_CRC uint32_t run_arm(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
+[[gnu::hot]] MRC_TARGET_CRC uint32_t run_arm(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
   for (; bytes >= 64; bytes -= 64) {
     // Spelt out: gcc keeps an array of words in memory instead of registers, at 12 instead of 20 GB/s.
     const auto a = take<uint64_t, kCopy>(to, from), b = take<uint64_t, kCopy>(to, from);
@@ -152,7 +153,8 @@ MRC_TARGET_PCLMUL inline __m128i take16(uint8_t*& to, const uint8_t*& from) {
 }
 
 template <bool kCopy>
-MRC_TARGET_PCLMUL uint32_t run_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
+[[gnu::hot]] MRC_TARGET_PCLMUL uint32_t run_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from,
+                                                   size_t bytes) {
   if (bytes < 16) return run_table<kCopy>(crc, to, from, bytes);
   __m128i state = take16<kCopy>(to, from);
   state = _mm_xor_si128(state, _mm_cvtsi32_si128(static_cast<int>(crc)));
@@ -209,11 +211,11 @@ uint32_t choose_copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t byte
 
 }  // namespace
 
-uint32_t crc32_update(uint32_t crc, const uint8_t* data, size_t bytes) {
+[[gnu::hot]] uint32_t crc32_update(uint32_t crc, const uint8_t* data, size_t bytes) {
   return chosen_update.load(std::memory_order_relaxed)(crc, data, bytes);
 }
 
-uint32_t crc32_copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
+[[gnu::hot]] uint32_t crc32_copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
   return chosen_copy.load(std::memory_order_relaxed)(crc, to, from, bytes);
 }
 
@@ -232,11 +234,11 @@ bool crc32_has_arm() {
   return (getauxval(AT_HWCAP) & kHwcapCrc32) != 0;
 }
 
-uint32_t crc32_update_arm(uint32_t crc, const uint8_t* data, size_t bytes) {
+[[gnu::hot]] uint32_t crc32_update_arm(uint32_t crc, const uint8_t* data, size_t bytes) {
   return run_arm<false>(crc, nullptr, data, bytes);
 }
 
-uint32_t crc32_copy_arm(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
+[[gnu::hot]] uint32_t crc32_copy_arm(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
   return run_arm<true>(crc, to, from, bytes);
 }
 
@@ -263,11 +265,11 @@ bool crc32_has_pclmul() {
   return __builtin_cpu_supports("pclmul") != 0;
 }
 
-uint32_t crc32_update_pclmul(uint32_t crc, const uint8_t* data, size_t bytes) {
+[[gnu::hot]] uint32_t crc32_update_pclmul(uint32_t crc, const uint8_t* data, size_t bytes) {
   return run_pclmul<false>(crc, nullptr, data, bytes);
 }
 
-uint32_t crc32_copy_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
+[[gnu::hot]] uint32_t crc32_copy_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes) {
   return run_pclmul<true>(crc, to, from, bytes);
 }
 

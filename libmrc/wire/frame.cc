@@ -96,8 +96,8 @@ FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn
   icrc_mask_network(reinterpret_cast<uint8_t*>(masked_.data()), ip);
 }
 
-FrameWriter::FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy entropy,
-                         size_t transport_bytes)
+[[gnu::hot]] FrameWriter::FrameWriter(uint8_t* buffer, const FrameTemplate& prefix, Entropy entropy,
+                                      size_t transport_bytes)
     : buffer_(buffer), at_(prefix.udp_at_ + kUdpBytes), ip_at_(prefix.ip_at_), transport_at_(at_) {
   const size_t udp_bytes = kUdpBytes + transport_bytes + kIcrcBytes;
   const EntropyFields fields = split_entropy(entropy);
@@ -146,8 +146,8 @@ void FrameWriter::start_icrc(const FrameTemplate& prefix, uint16_t source_port, 
   crc_ = crc32_update(kIcrcInit, reinterpret_cast<const uint8_t*>(words.data()), bytes);
 }
 
-FrameWriter::FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy, uint8_t dscp,
-                         Ecn ecn, size_t transport_bytes)
+[[gnu::hot]] FrameWriter::FrameWriter(uint8_t* buffer, const NetworkHeader& network, Entropy entropy,
+                                      uint8_t dscp, Ecn ecn, size_t transport_bytes)
     : FrameWriter(buffer, FrameTemplate(network, dscp, ecn), entropy, transport_bytes) {}
 
 void FrameWriter::set_outer_destination(const IpAddress& outer_destination) {
@@ -165,18 +165,18 @@ void FrameWriter::add_immediate(uint32_t immediate) {
   at_ += ImmDt::kBytes;
 }
 
-void FrameWriter::end_headers() {
+[[gnu::hot]] void FrameWriter::end_headers() {
   // BTH byte 4 is zero here and ones in the ICRC.
   crc_ = crc32_update(crc_ ^ kIcrcBthMask, buffer_ + transport_at_, at_ - transport_at_);
 }
 
-void FrameWriter::add_payload(const uint8_t* from, size_t bytes) {
+[[gnu::hot]] void FrameWriter::add_payload(const uint8_t* from, size_t bytes) {
   assert(at_ + bytes + kIcrcBytes <= kFrameBytesMax);
   crc_ = crc32_copy(crc_, buffer_ + at_, from, bytes);
   at_ += bytes;
 }
 
-size_t FrameWriter::finish(size_t pad_bytes) {
+[[gnu::hot]] size_t FrameWriter::finish(size_t pad_bytes) {
   static constexpr uint8_t kPad[4] = {};
   assert(pad_bytes < sizeof kPad);
   if (pad_bytes > 0) add_payload(kPad, pad_bytes);

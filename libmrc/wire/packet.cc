@@ -400,7 +400,7 @@ DecodeError parse_trimmed_udp(const Ip& ip) {
 
 }  // namespace
 
-DecodeError decode(std::span<const uint8_t> frame, Packet* out) {
+[[gnu::hot]] DecodeError decode(std::span<const uint8_t> frame, Packet* out) {
   Ip ip;
   if (const DecodeError error = parse_ip<Cut::kWhole>(frame, &ip, out); error != DecodeError::kNone)
     return error;
@@ -459,7 +459,7 @@ void write_grh(uint8_t out[kGrhBytes], const Packet& packet) {
   }
 }
 
-bool icrc_matches(const Packet& packet) {
+[[gnu::hot]] bool icrc_matches(const Packet& packet) {
   if (packet.trimmed) return false;
   const uint8_t* stored = packet.icrc_end;
   const uint32_t expected = static_cast<uint32_t>(stored[0]) | static_cast<uint32_t>(stored[1]) << 8 |

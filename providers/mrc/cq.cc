@@ -26,7 +26,7 @@ bool wakes(const Completion& completion, Arm arm) {
   return arm == Arm::kAny || completion.solicited || completion.status != CompletionStatus::kSuccess;
 }
 
-void fill(const Completion& from, ibv_wc* to) {
+[[gnu::hot]] void fill(const Completion& from, ibv_wc* to) {
   *to = ibv_wc{};
   to->wr_id = from.work_id;
   to->status = to_verbs(from.status);
@@ -137,7 +137,7 @@ Cq* Cq::create(Context* context, int64_t entries, ibv_comp_channel* channel, int
   }
 }
 
-size_t Cq::poll(std::span<Completion> out) {
+[[gnu::hot]] size_t Cq::poll(std::span<Completion> out) {
   Progress& progress = context->device().progress();
   const auto take = [&] {
     if (ring.empty()) return size_t{0};
@@ -168,7 +168,7 @@ void Cq::raise() {
   if (channel != nullptr) channel->owe(&verbs.cq);
 }
 
-void Cq::on_completions() {
+[[gnu::hot]] void Cq::on_completions() {
   const uint64_t pushed = ring.pushed();
   const uint64_t first = std::max(looked_at, pushed - std::min<uint64_t>(pushed, ring.capacity()));
   looked_at = pushed;
@@ -231,7 +231,7 @@ ibv_cq* create_cq(ibv_context* context, int entries, ibv_comp_channel* channel, 
   return cq == nullptr ? nullptr : &cq->verbs.cq;
 }
 
-int poll_cq(ibv_cq* queue, int entries, ibv_wc* out) {
+[[gnu::hot]] int poll_cq(ibv_cq* queue, int entries, ibv_wc* out) {
   if (forked_away()) return -EPERM;
   Cq* cq = Cq::of(queue);
   Completion completion;

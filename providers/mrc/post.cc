@@ -31,7 +31,7 @@ int post_receives(ReceiveQueue& queue, uint32_t segments_max, ibv_recv_wr** requ
 
 }  // namespace
 
-int post_send(ibv_qp* verbs, ibv_send_wr* requests, ibv_send_wr** bad) {
+[[gnu::hot]] int post_send(ibv_qp* verbs, ibv_send_wr* requests, ibv_send_wr** bad) {
   Qp* qp = Qp::of(verbs);
   int error = 0;
   uint32_t count = 0;

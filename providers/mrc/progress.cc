@@ -198,7 +198,7 @@ void Progress::say_last_words() {
 
 // --- application threads ---
 
-Nanoseconds Progress::drive(Purpose purpose) {
+[[gnu::hot]] Nanoseconds Progress::drive(Purpose purpose) {
   if (!running_.load(std::memory_order_acquire)) return 0;
   const Nanoseconds now = clock_now();
   if (!turn(now, purpose).ran) return 0;
@@ -206,7 +206,7 @@ Nanoseconds Progress::drive(Purpose purpose) {
   return now;
 }
 
-bool Progress::found_nothing(Nanoseconds now_if_known) {
+[[gnu::hot]] bool Progress::found_nothing(Nanoseconds now_if_known) {
   // Two pollers on two CPUs shall not pay a system call per poll; two on one CPU shall not wait for a time
   // slice.
   const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
@@ -226,7 +226,7 @@ void Progress::found_something() {
   t_poller.vain_since = 0;
 }
 
-Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose) {
+[[gnu::hot]] Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose) {
   Turn result;
   // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
   // after unlocking, or its ringer gets the lock. The fence pairs with the one behind ring_doorbell().
@@ -247,7 +247,7 @@ Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose) {
   return result;
 }
 
-void Progress::unlock() {
+[[gnu::hot]] void Progress::unlock() {
   connected_.store(engine_->connected(), std::memory_order_relaxed);
   if (delivering_.empty()) return lock_.unlock();
   const auto channels = std::exchange(delivering_, {});

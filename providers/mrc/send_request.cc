@@ -21,7 +21,7 @@ bool is_atomic(Operation operation) {
 
 }  // namespace
 
-std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
+[[gnu::hot]] std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
   // ibv_post_send(3) has the table.
   const bool connected = type != IBV_QPT_UD;
   const bool reliable = type == IBV_QPT_RC;
@@ -60,8 +60,8 @@ std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
   return std::nullopt;
 }
 
-void begin_request(const Qp& qp, Operation operation, uint64_t work_id, unsigned send_flags,
-                   SendRequest* to) {
+[[gnu::hot]] void begin_request(const Qp& qp, Operation operation, uint64_t work_id, unsigned send_flags,
+                                SendRequest* to) {
   to->work_id = work_id;
   to->operation = operation;
   to->segment_count = 0;
@@ -96,7 +96,7 @@ uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
   return bytes;
 }
 
-int set_segments(const Qp& qp, const ibv_sge* from, size_t count, SendRequest* to) {
+[[gnu::hot]] int set_segments(const Qp& qp, const ibv_sge* from, size_t count, SendRequest* to) {
   if (count > qp.capacity.max_send_sge) return EINVAL;
   const uint64_t bytes = copy_segments(from, count, to->segments());
   if (bytes > limits::kMessageBytes) return EINVAL;
@@ -150,7 +150,7 @@ int set_arguments(const ibv_send_wr& from, SendRequest* to) {
 
 }  // namespace
 
-int write_request(const Qp& qp, const ibv_send_wr& from, SendRequest* to) {
+[[gnu::hot]] int write_request(const Qp& qp, const ibv_send_wr& from, SendRequest* to) {
   const ibv_qp_type type = qp.verbs.qp.qp_type;
   const auto operation = operation_of(type, from.opcode);
   if (!operation || from.num_sge < 0) return EINVAL;
@@ -171,7 +171,7 @@ int write_request(const Qp& qp, const ibv_send_wr& from, SendRequest* to) {
   return 0;
 }
 
-void start_work(Qp* qp) {
+[[gnu::hot]] void start_work(Qp* qp) {
   Device& device = qp->context->device();
   device.engine().ring_doorbell(*qp->transport);
   full_fence();  // pairs with the one in Progress::turn()
