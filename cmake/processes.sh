@@ -28,6 +28,25 @@ mrc_stop_all() {
   mrc_started=()
 }
 
+# mrc_halt_below PID: their pids; none of them starts another one meanwhile.
+mrc_halt_below() {
+  local child
+  for child in $(ps -o pid= --ppid "$1"); do
+    [[ $child != "$BASHPID" ]] && kill -STOP "$child" 2>/dev/null || continue
+    printf '%d\n' "$child"
+    mrc_halt_below "$child"
+  done
+}
+
+# mrc_stop_below PID: ends all that this process, its children and theirs have started and that is still there.
+mrc_stop_below() {
+  local pids
+  mapfile -t pids < <(mrc_halt_below "$1")
+  ((${#pids[@]} > 0)) || return 0
+  kill -TERM "${pids[@]}" 2>/dev/null || true
+  kill -CONT "${pids[@]}" 2>/dev/null || true
+}
+
 mrc_listening() {
   [[ -n $(ss -Hltn "sport = :$1") ]]
 }
@@ -42,12 +61,12 @@ mrc_free_port() {
   printf '%s\n' "$port"
 }
 
-# mrc_await_listener PORT PID: returns when PID listens there; fails when it ended or 20 s are over.
+# mrc_await_listener PORT PID: returns when PID listens there; fails when it ended or a minute is over.
 mrc_await_listener() {
   local tries=0
   until mrc_listening "$1"; do
     kill -0 "$2" 2>/dev/null || return 1
-    ((tries++ < 400)) || return 1
+    ((tries++ < 1200)) || return 1
     sleep 0.05
   done
 }

@@ -3,16 +3,17 @@
 # Sourced by ./run and ./test: which Debian packages they need, and how those come onto the machine.
 # Quick and silent when everything is installed.
 
-# libdpdk-dev depends on every PMD plug-in (librte-net-memif and the rest), so none is named here: their names
+# libdpdk-dev depends on every PMD plug-in (librte-net-af-packet and the rest), so none is named here: their names
 # carry DPDK's ABI number, which differs between Debian releases.
-mrc_build_packages=(g++ cmake ninja-build pkg-config libibverbs-dev libdpdk-dev libtomlplusplus-dev
-  nlohmann-json3-dev liburing-dev libbpf-dev)
+mrc_library_packages=(libibverbs-dev libdpdk-dev libtomlplusplus-dev nlohmann-json3-dev liburing-dev libbpf-dev)
+mrc_build_packages=(g++ cmake ninja-build pkg-config "${mrc_library_packages[@]}")
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
-mrc_test_packages=(libgtest-dev python3 qemu-user clang clang-format clang-tidy iputils-ping procps tcpdump
-  ucx-utils openmpi-bin libopenmpi-dev libfabric-bin fio rdmacm-utils librdmacm-dev
-  busybox-static cpio kmod xz-utils)
-# The ICRC has a variant per instruction set; the one of the other architecture is tried under qemu-user. The VM with
-# soft-RoCE is of this one.
+# What the tests of one build are made of and start; and what all of ./test needs besides.
+mrc_test_programs=(libgtest-dev python3 clang iputils-ping procps tcpdump ucx-utils openmpi-bin libopenmpi-dev
+  libfabric-bin fio rdmacm-utils librdmacm-dev)
+mrc_test_packages=("${mrc_test_programs[@]}" clang-format clang-tidy qemu-user busybox-static cpio kmod xz-utils
+  mmdebstrap lintian dpkg-dev libclang-rt-dev spin)
+# All is built for the other architecture too and tried under qemu-user. The VM with soft-RoCE is of this one.
 case "$(uname -m)" in
   aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu qemu-system-arm) ;;
   x86_64) mrc_test_packages+=(g++-aarch64-linux-gnu qemu-system-x86) ;;
@@ -68,14 +69,15 @@ mrc_install_packages() {
 }
 
 # mrc_build PRESET CMAKE_ARGUMENT...: configures and builds; shows Ninja's one-line progress on a terminal, and all
-# of the output only when something went wrong.
+# of the output only when something went wrong. It goes through the file mrc_build_log, if that is set.
 mrc_build() {
-  local preset=$1 log
+  local preset=$1 log=${mrc_build_log:-}
   shift
-  log=$(mktemp)
+  [[ -n $log ]] || log=$(mktemp)
+  local remove=(rm -f "$log")
   if ! cmake --preset "$preset" "$@" >"$log" 2>&1; then
     cat "$log" >&2
-    rm -f "$log"
+    "${remove[@]}"
     mrc_fail "configuring the $preset build failed (see above)." \
       'If a package is said to be missing although it is installed, remove the build folder and try again.'
   fi
@@ -85,10 +87,10 @@ mrc_build() {
     cmake --build --preset "$preset" "${targets[@]}" || mrc_fail "the $preset build failed (see above)."
   elif ! cmake --build --preset "$preset" "${targets[@]}" >"$log" 2>&1; then
     grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking|Generating)' "$log" >&2 || true
-    rm -f "$log"
+    "${remove[@]}"
     mrc_fail "the $preset build failed (see above)."
   else
     tail -n 1 "$log"
   fi
-  rm -f "$log"
+  "${remove[@]}"
 }

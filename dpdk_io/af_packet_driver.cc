@@ -3,12 +3,16 @@
 
 #include <linux/if_packet.h>
 #include <poll.h>
+#include <rte_version.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <utility>
 
+#include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/import_redirect.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
@@ -45,38 +49,31 @@ int setsockopt_without_fanout(int fd, int level, int option, const void* value, 
 
 // The driver waits without limit for room in its ring. Our data path comes back later instead.
 int poll_at_once(pollfd* files, nfds_t count, int) {
+  const WithoutCancellation burst;
   return poll(files, count, 0);
 }
 
-std::string redirect_all() {
+std::string redirect_af_packet() {
   const void* driver = find_loaded_library("librte_net_af_packet.so");
   if (driver == nullptr)
     return "mrc: DPDK's af_packet driver is not there; install the package with librte_net_af_packet "
-           "(Debian: "
-           "librte-net-af-packet23 or libdpdk-dev)";
-  struct Redirection {
-    const char* symbol;
-    void* replacement;
-  };
+           "(Debian: libdpdk-dev brings it)";
   const Redirection redirections[] = {
       {"socket", reinterpret_cast<void*>(socket_filtered)},
       {"setsockopt", reinterpret_cast<void*>(setsockopt_without_fanout)},
       {"poll", reinterpret_cast<void*>(poll_at_once)},
+      {"sendto", reinterpret_cast<void*>(&uncancelled::sendto)},
   };
-  for (const Redirection& redirection : redirections) {
-    const int result = redirect_import(driver, redirection.symbol, redirection.replacement);
-    if (result > 0) continue;
-    const char* why = result < 0 ? std::strerror(-result) : "not imported";
-    return std::string("mrc: cannot repair DPDK's af_packet driver: ") + redirection.symbol + ": " + why +
-           "; this DPDK is not the release 22.11 that this build is for";
-  }
-  return {};
+  const std::string failure = redirect_imports(driver, redirections);
+  if (failure.empty()) return {};
+  return "mrc: cannot repair DPDK's af_packet driver: " + failure + "; the driver of " + rte_version() +
+         " is built otherwise than those that were tried (docs/platforms.md)";
 }
 
 }  // namespace
 
 bool repair_af_packet_driver(std::string* error) {
-  static const std::string failure = redirect_all();
+  static const std::string failure = redirect_af_packet();
   *error = failure;
   return failure.empty();
 }

@@ -3,7 +3,7 @@
 
 #include <arpa/inet.h>
 
-#include <cstdio>
+#include <charconv>
 
 namespace mrc::config_text {
 
@@ -26,7 +26,7 @@ std::optional<int64_t> number(const toml::node& node, int64_t least, int64_t mos
 
 std::optional<IpAddress> address(const toml::node& node) {
   const auto* value = node.as_string();
-  if (value == nullptr) return std::nullopt;
+  if (value == nullptr || value->get().find('\0') != std::string::npos) return std::nullopt;
   IpAddress result;
   uint8_t v4[4];
   if (inet_pton(AF_INET, value->get().c_str(), v4) == 1) return IpAddress::v4(v4[0], v4[1], v4[2], v4[3]);
@@ -37,12 +37,13 @@ std::optional<IpAddress> address(const toml::node& node) {
 std::optional<MacAddress> mac_address(const toml::node& node) {
   const auto* value = node.as_string();
   if (value == nullptr || value->get().size() != 17) return std::nullopt;
+  const char* at = value->get().data();
   MacAddress mac;
-  auto& m = mac.bytes;
-  char end = 0;
-  const int fields = std::sscanf(value->get().c_str(), "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%c", &m[0], &m[1],
-                                 &m[2], &m[3], &m[4], &m[5], &end);
-  if (fields != 6) return std::nullopt;
+  for (size_t i = 0; i < mac.bytes.size(); ++i, at += 3) {
+    const auto [end, fault] = std::from_chars(at, at + 2, mac.bytes[i], 16);
+    if (fault != std::errc() || end != at + 2) return std::nullopt;
+    if (i + 1 < mac.bytes.size() && at[2] != ':') return std::nullopt;
+  }
   return mac;
 }
 

@@ -2,13 +2,12 @@
 // How the readers of the settings name places and values in their errors, and the values they all read.
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "dpdk_io/toml.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc::config_text {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/device_config.h"
 
-#include <toml++/toml.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
@@ -14,6 +16,7 @@
 
 #include "dpdk_io/config_text.h"
 #include "dpdk_io/network_config_reader.h"
+#include "dpdk_io/toml.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
@@ -143,6 +146,15 @@ Setting congestion_algorithm() {
           }};
 }
 
+Setting icrc() {
+  return {"device", "icrc", "offload or always in quotes", [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            if (value == nullptr || (value->get() != "offload" && value->get() != "always")) return false;
+            config->icrc_always = value->get() == "always";
+            return true;
+          }};
+}
+
 template <typename Owner>
 Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*member) {
   return {table, key, "true or false", [=](const toml::node& node, DeviceConfig* config) {
@@ -166,6 +178,7 @@ const std::vector<Setting>& settings() {
       power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
       gids(),
       device_transport(),
+      icrc(),
 
       yes_or_no(kTransport, "strict", &Transport::strict),
       whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
@@ -284,7 +297,7 @@ constexpr uint32_t kTraceEventsMax = 65536;
 
 // A number in an environment variable; one that is not set changes nothing.
 bool apply_number(const char* variable, uint32_t min, uint32_t max, uint32_t* number, std::string* error) {
-  const char* text = std::getenv(variable);
+  const char* text = secure_getenv(variable);
   if (text == nullptr || *text == '\0') return true;
   char* end = nullptr;
   const unsigned long value = std::strtoul(text, &end, 10);
@@ -303,7 +316,7 @@ bool apply_planes(DeviceConfig* config, std::string* error) {
 }
 
 bool apply_transport(DeviceConfig* config, std::string* error) {
-  const char* name = std::getenv("MRC_TRANSPORT");
+  const char* name = secure_getenv("MRC_TRANSPORT");
   if (name == nullptr || *name == '\0') return true;
   // Who says so in the environment means it, whatever the file has made of it.
   config->transport.strict = false;
@@ -317,22 +330,32 @@ bool apply_environment(DeviceConfig* config, std::string* error) {
          apply_number("MRC_TRACE", 0, kTraceEventsMax, &config->trace_events, error);
 }
 
+constexpr size_t kFileBytesMax = 1 << 20;
+
 // False with an empty error: there is no such file.
 bool read_file(const std::string& file, std::string* text, std::string* error) {
-  FILE* stream = std::fopen(file.c_str(), "re");
-  if (stream != nullptr) {
-    char part[4096];
-    errno = 0;
-    while (const size_t bytes = std::fread(part, 1, sizeof part, stream)) text->append(part, bytes);
-    const bool failed = std::ferror(stream) != 0;  // a directory, for one
-    const int why = errno;
-    std::fclose(stream);
-    if (!failed) return true;
-    errno = why;
-  } else if (errno == ENOENT) {
-    return false;
+  // O_NONBLOCK: a FIFO would wait for its other end.
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && errno == ENOENT) return false;
+  struct stat status {};
+  std::string fault;
+  if (fd < 0 || fstat(fd, &status) != 0)
+    fault = std::strerror(errno);
+  else if (S_ISDIR(status.st_mode))
+    fault = std::strerror(EISDIR);
+  else if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))  // /dev/null stands for the defaults
+    fault = "is not a regular file";
+  char part[4096];
+  ssize_t bytes = 1;
+  while (fault.empty() && (bytes = read(fd, part, sizeof part)) != 0) {
+    if (bytes < 0)
+      fault = std::strerror(errno);
+    else if (text->append(part, static_cast<size_t>(bytes)).size() > kFileBytesMax)
+      fault = "is larger than " + std::to_string(kFileBytesMax) + " bytes";
   }
-  *error = "mrc: " + file + ": " + std::strerror(errno);
+  if (fd >= 0) close(fd);
+  if (fault.empty()) return true;
+  *error = "mrc: " + file + ": " + fault;
   return false;
 }
 
@@ -349,13 +372,15 @@ bool parse_device_config(const std::string& text, const std::string& file, Devic
   }
   for (const auto& [name, node] : root)
     if (!apply_table(name, node, file, config, error)) return false;
-  if (!check_network(file, &config->network, error)) return false;
+  if (!check_network(&config->network, error)) return false;
   if (!take_planes_of_ports(root, file, config, error)) return false;
   choose_congestion_control(root, config);
   config->mtu_is_given = static_cast<bool>(root["device"]["mtu"]);
   if (config->transport.probe_interval_max < config->transport.probe_interval) {
-    *error = "mrc: " + file +
-             ": \"probe_interval_max_us\" in [transport] must not be less than \"probe_interval_us\"";
+    const auto given = root["transport"]["probe_interval_max_us"];
+    const auto other = root["transport"]["probe_interval_us"];
+    *error = at(file, (given ? given : other).node()->source()) +
+             "\"probe_interval_max_us\" in [transport] must not be less than \"probe_interval_us\"";
     return false;
   }
   return true;
@@ -364,7 +389,7 @@ bool parse_device_config(const std::string& text, const std::string& file, Devic
 bool load_device_config(DeviceConfig* config, std::string* error) {
   *config = DeviceConfig{};
   error->clear();
-  const char* given = std::getenv("MRC_CONFIG");
+  const char* given = secure_getenv("MRC_CONFIG");
   const bool is_given = given != nullptr && *given != '\0';
   const std::string file = is_given ? given : kSystemFile;
   std::string text;

@@ -27,7 +27,8 @@ struct DeviceConfig {
   uint32_t planes = 4;  // 1..kPlanesMax
   uint32_t mtu = 4096;  // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
   bool mtu_is_given = false;
-  uint32_t mbufs = 4096;        // packet buffers of the process
+  uint32_t mbufs = 4096;        // packet buffers for ports on real interfaces
+  bool icrc_always = false;     // also where nothing can be corrupted, between processes of this host
   std::vector<IpAddress> gids;  // instead of the addresses of the ports' interfaces
   NetworkConfig network;
   TransportConfig transport = host_transport();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/device_ports.h"
 
+#include <utility>
 #include <vector>
 
 #include "dpdk_io/eal.h"
-#include "dpdk_io/memif_driver.h"
-#include "dpdk_io/memif_mesh.h"
-#include "dpdk_io/process_slot.h"
-#include "dpdk_io/run_directory.h"
+#include "dpdk_io/host/process_slot.h"
+#include "dpdk_io/host/run_directory.h"
+#include "dpdk_io/link/host_mesh.h"
+#include "dpdk_io/packet_pool.h"
 #include "dpdk_io/wire_ports.h"
 
 namespace mrc {
@@ -16,11 +17,12 @@ class DevicePorts::Impl {
  public:
   bool open(const DeviceConfig& config, std::string* error) {
     const NetworkConfig& network = config.network;
-    if (!start_eal(error, eal_options(config))) return false;
-    if (!open_run_directory(&run_directory_, error) || !repair_memif_driver(error)) return false;
-    mesh_ = MemifMesh::open(run_directory_, config.planes, config.mbufs, network.has_real_ports(), error);
+    if (!open_run_directory(&run_directory_, error)) return false;
+    mesh_ =
+        HostMesh::open({run_directory_, config.planes, network.has_real_ports(), config.icrc_always}, error);
     if (mesh_ == nullptr) return false;
     if (network.has_real_ports()) {
+      if (!start_eal(error, eal_options(config))) return false;
       wires_ = WirePorts::open(config, *mesh_, error);
       if (wires_ == nullptr) return false;
     }
@@ -45,7 +47,7 @@ class DevicePorts::Impl {
   }
 
   std::string run_directory_;
-  std::unique_ptr<MemifMesh> mesh_;
+  std::unique_ptr<HostMesh> mesh_;
   std::unique_ptr<WirePorts> wires_;
   std::vector<Port*> ports_;
 };
@@ -70,6 +72,9 @@ Qpn DevicePorts::first_qpn() const {
 }
 uint32_t DevicePorts::qpn_count() const {
   return kQpnsPerSlot;
+}
+bool DevicePorts::speaks_for_host() const {
+  return impl_->wires_ == nullptr || impl_->wires_->speaks_for_host();
 }
 uint32_t DevicePorts::slot() const {
   return impl_->mesh_->slot();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The ports of one device in this process: all that the provider sees of dpdk_io. Opening starts EAL, claims
-// a process slot in the run directory (which fixes the range of QP numbers) and makes one port per plane.
+// The ports of one device in this process: all that the provider sees of dpdk_io. Opening claims a process
+// slot in the run directory (which fixes the range of QP numbers) and makes one port per plane. DPDK's EAL is
+// started only for ports on real interfaces.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,8 @@ class DevicePorts {
   uint32_t qpn_count() const;
 
   uint32_t slot() const;
+  // Whether this process answers what comes from the network for no process in particular. Any thread.
+  bool speaks_for_host() const;
   const std::string& run_directory() const;
 
   // Makes and removes links. Call it often (every millisecond or so while something is going on, at least

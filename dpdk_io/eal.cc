@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -18,16 +19,12 @@
 #include <mutex>
 #include <vector>
 
+#include "dpdk_io/eal_descriptors.h"
+#include "dpdk_io/host/debugging.h"
+#include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/import_redirect.h"
 
 namespace mrc {
-
-std::atomic<bool> internal::forked{false};
-
-bool debugging() {
-  const char* value = std::getenv("MRC_DEBUG");
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
 
 namespace {
 
@@ -77,7 +74,7 @@ std::string allowed_cpus() {
 // some change it while being loaded: the mlx5 driver turns on libibverbs' fork support and sets environment
 // variables.
 // DPDK cannot make a pool without the ring, even if it is not used.
-constexpr const char* kDrivers[] = {"librte_bus_vdev.so", "librte_mempool_ring.so", "librte_net_memif.so"};
+constexpr const char* kDrivers[] = {"librte_bus_vdev.so", "librte_mempool_ring.so"};
 const std::vector<std::string>* more_drivers = nullptr;  // while EAL starts
 
 void* open_wanted_driver(const char* file, int flags) {
@@ -131,6 +128,7 @@ void* start_in_helper(void* argument) {
   arguments.push_back(nullptr);
   if (!debugging()) silence_logs();
   more_drivers = &start->options.drivers;
+  close_eal_descriptors_on_exec();
   redirect_driver_loading(reinterpret_cast<void*>(open_wanted_driver));
   const int result = rte_eal_init(static_cast<int>(words.size()), arguments.data());
   redirect_driver_loading(reinterpret_cast<void*>(dlopen));
@@ -175,8 +173,9 @@ bool start_eal(std::string* error, const EalOptions& options) {
   if (!start_tried) {
     start_tried = true;
     start_error = run_helper(options);
-    if (start_error.empty())
-      pthread_atfork(nullptr, nullptr, [] { internal::forked.store(true, std::memory_order_relaxed); });
+    // EAL never ends, and its memory is shared with children.
+    if (start_error.empty()) [[maybe_unused]]
+      static const auto* guard = new ForkGuard;
   }
   if (start_error.empty()) return true;
   *error = start_error;

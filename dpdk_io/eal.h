@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// DPDK's EAL inside somebody else's process: started once, on first use, without touching the caller's CPU
-// affinity, signals or terminal.
+// DPDK's EAL inside somebody else's process: started once, when the first port on a real interface is opened,
+// without touching the caller's CPU affinity, signals or terminal.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,9 +10,6 @@
 namespace mrc {
 
 inline constexpr uint32_t kEalMegabytes = 128;  // address space; pages are taken as they are touched
-
-// MRC_DEBUG is set: what is otherwise swallowed goes to the terminal.
-bool debugging();
 
 struct EalOptions {
   uint32_t megabytes = kEalMegabytes;
@@ -23,15 +19,5 @@ struct EalOptions {
 
 // False: `error` says why. DPDK cannot be started a second time after a failure, so the first error is final.
 bool start_eal(std::string* error, const EalOptions& options = {});
-
-namespace internal {
-extern std::atomic<bool> forked;
-}
-
-// True in a child of fork() whose parent had started EAL. EAL's memory is shared with the parent: the child
-// must not touch anything of DPDK's.
-inline bool in_forked_child() {
-  return internal::forked.load(std::memory_order_relaxed);
-}
 
 }  // namespace mrc

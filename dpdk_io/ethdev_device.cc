@@ -8,11 +8,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "dpdk_io/af_packet_driver.h"
-#include "dpdk_io/eal.h"
 #include "dpdk_io/frame_filter.h"
+#include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/packet_pool.h"
 
 namespace mrc {

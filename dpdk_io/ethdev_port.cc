@@ -6,13 +6,25 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dpdk_io/eal.h"
 #include "dpdk_io/frame_filter.h"
+#include "dpdk_io/host/fork_guard.h"
+#include "libmrc/port/station.h"
 
 namespace mrc {
 
-EthdevPort::EthdevPort(MemifPort& local, const MeshState& mesh, EthdevDevice& device, const Config& config)
-    : local_(local), mesh_(mesh), config_(config), device_(&device) {}
+namespace {
+
+// Buffers that senders leave: drivers receive only if they can take a whole burst of them.
+constexpr unsigned kReceiveReserve = 2 * kBurst;
+
+rte_mbuf* mbuf_of(void* handle) {
+  return static_cast<rte_mbuf*>(handle);
+}
+
+}  // namespace
+
+EthdevPort::EthdevPort(LinkPort& local, EthdevDevice& device, const Config& config)
+    : local_(local), config_(config), device_(&device) {}
 
 EthdevPort::~EthdevPort() {
   if (in_forked_child()) return;
@@ -20,9 +32,10 @@ EthdevPort::~EthdevPort() {
   free_frames(pending_.frames.data(), pending_.count);
 }
 
+// All frames are single buffers that nobody shares, so they go back as they are.
 void EthdevPort::free_frames(rte_mbuf** frames, size_t count) {
   if (count > 0)
-    rte_mempool_put_bulk(mesh_.pool, reinterpret_cast<void**>(frames), static_cast<unsigned>(count));
+    rte_mempool_put_bulk(config_.pool, reinterpret_cast<void**>(frames), static_cast<unsigned>(count));
 }
 
 MacAddress EthdevPort::address() const {
@@ -40,27 +53,30 @@ void EthdevPort::replace_device(EthdevDevice* device) {
 bool EthdevPort::resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) {
   if (in_forked_child()) return false;
   if (config_.is_local(destination)) return local_.resolve(destination, destination_qpn, next_hop);
+  // Whoever asks QP 1 makes us look for him.
+  constexpr Qpn kGeneralService{1};
+  return resolve_wire(destination, destination_qpn == kGeneralService ? NextHops::kAskersMax : NextHops::kMax,
+                      next_hop);
+}
+
+bool EthdevPort::resolve_back(const IpAddress& source, const MacAddress& heard_from, MacAddress* next_hop) {
+  if (in_forked_child()) return false;
+  if (is_same_host(heard_from)) return local_.resolve_back(source, heard_from, next_hop);
+  return resolve_wire(source, NextHops::kStrangersMax, next_hop);
+}
+
+bool EthdevPort::resolve_wire(const IpAddress& destination, uint32_t most, MacAddress* next_hop) {
   bool added = false;
-  const auto number = next_hops_.number_of(destination, &added);
+  const auto number = next_hops_.number_of(destination, most, &added);
   if (added) config_.wanted();
   if (!number || !next_hops_.known(*number)) return false;
   *next_hop = NextHops::handle(*number);
   return true;
 }
 
-// In turn, so that neither side keeps the other waiting.
 size_t EthdevPort::receive(std::span<RxFrame> frames) {
   if (in_forked_child()) return 0;
   if (pending_.count > 0) push_pending();
-  wire_first_ = !wire_first_;
-  size_t received = wire_first_ ? receive_wire(frames) : local_.receive(frames);
-  const auto rest = frames.subspan(received);
-  if (rest.empty()) return received;
-  received += wire_first_ ? local_.receive(rest) : receive_wire(rest);
-  return received;
-}
-
-size_t EthdevPort::receive_wire(std::span<RxFrame> frames) {
   rte_mbuf* mbufs[kBurst];
   size_t count = 0;
   {
@@ -79,7 +95,9 @@ size_t EthdevPort::receive_wire(std::span<RxFrame> frames) {
   for (size_t i = 0; i < count; ++i) {
     rte_mbuf* mbuf = mbufs[i];
     const auto* data = rte_pktmbuf_mtod(mbuf, const uint8_t*);
-    if (mbuf->nb_segs != 1 || !frame_is_for(mesh_.own_slot, {data, mbuf->data_len})) {
+    // Such addresses mean processes of this host: nobody on the wire has one.
+    if (mbuf->nb_segs != 1 || !frame_is_for(config_.own_slot, {data, mbuf->data_len}) ||
+        is_same_host(data + 6)) {
       ++counters_.dropped_malformed;
       rte_pktmbuf_free(mbuf);
       continue;
@@ -90,36 +108,51 @@ size_t EthdevPort::receive_wire(std::span<RxFrame> frames) {
   return taken;
 }
 
-size_t EthdevPort::transmit_room(const MacAddress& next_hop) {
-  if (MemifPort::is_mesh_mac(next_hop.bytes.data())) return local_.transmit_room(next_hop);
+void EthdevPort::release(std::span<const RxFrame> frames) {
+  if (in_forked_child()) return;
+  rte_mbuf* mbufs[kBurst];
+  while (!frames.empty()) {
+    const size_t count = std::min(frames.size(), kBurst);
+    for (size_t i = 0; i < count; ++i) mbufs[i] = mbuf_of(frames[i].handle);
+    free_frames(mbufs, count);
+    frames = frames.subspan(count);
+  }
+}
+
+size_t EthdevPort::transmit_room(const MacAddress&) {
   if (in_forked_child()) return 0;
   if (pending_.count > 0) push_pending();
   return pending_.count == 0 ? kBurst : 0;
 }
 
-void EthdevPort::transmit(std::span<const TxFrame> frames) {
+size_t EthdevPort::acquire(std::span<TxFrame> frames) {
+  if (in_forked_child()) return 0;
+  rte_mbuf* mbufs[kBurst];
+  const size_t free = rte_mempool_avail_count(config_.pool);
+  const size_t spare = free > kReceiveReserve ? free - kReceiveReserve : 0;
+  const size_t count = std::min({frames.size(), kBurst, spare});
+  if (count == 0 || rte_pktmbuf_alloc_bulk(config_.pool, mbufs, static_cast<unsigned>(count)) != 0) {
+    ++counters_.no_buffers;
+    return 0;
+  }
+  for (size_t i = 0; i < count; ++i) frames[i] = TxFrame{rte_pktmbuf_mtod(mbufs[i], uint8_t*), 0, mbufs[i]};
+  return count;
+}
+
+void EthdevPort::discard(std::span<const TxFrame> frames) {
   if (in_forked_child()) return;
-  while (!frames.empty()) {
-    const bool local = MemifPort::is_mesh_mac(frames[0].data);
-    size_t run = 1;
-    while (run < frames.size() && MemifPort::is_mesh_mac(frames[run].data) == local) ++run;
-    local ? transmit_local(frames.first(run)) : transmit_wire(frames.first(run));
-    frames = frames.subspan(run);
+  for (const TxFrame& frame : frames) {
+    rte_mbuf* mbuf = mbuf_of(frame.handle);
+    free_frames(&mbuf, 1);
   }
 }
 
-// In the mesh answers find their way by the mesh's own addresses.
-void EthdevPort::transmit_local(std::span<const TxFrame> frames) {
-  const MacAddress source = local_.address();
-  for (const TxFrame& frame : frames) std::memcpy(frame.data + 6, source.bytes.data(), 6);
-  local_.transmit(frames);
-}
-
-void EthdevPort::transmit_wire(std::span<const TxFrame> frames) {
+void EthdevPort::transmit(std::span<const TxFrame> frames) {
+  if (in_forked_child()) return;
   const bool faulty = fault() != PlaneFault::kNone;
   if (faulty || !wire_up_.load(std::memory_order_relaxed)) {
     (faulty ? counters_.dropped_by_fault : counters_.dropped_without_link) += frames.size();
-    local_.discard(frames);
+    discard(frames);
     return;
   }
   if (pending_.count > 0) push_pending();
@@ -143,7 +176,7 @@ void EthdevPort::transmit_wire(std::span<const TxFrame> frames) {
 size_t EthdevPort::prepare(std::span<const TxFrame> frames, const MacAddress& source, rte_mbuf** mbufs) {
   size_t count = 0;
   for (const TxFrame& frame : frames) {
-    auto* mbuf = static_cast<rte_mbuf*>(frame.handle);
+    rte_mbuf* mbuf = mbuf_of(frame.handle);
     if (NextHops::is_handle(frame.data) &&
         !next_hops_.write_mac(NextHops::number_in(frame.data), frame.data)) {
       ++counters_.dropped_without_link;

@@ -3,7 +3,7 @@
 
 #include <linux/if_packet.h>
 
-#include "dpdk_io/process_slot.h"
+#include "dpdk_io/host/process_slot.h"
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/packet.h"

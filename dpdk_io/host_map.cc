@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/host_map.h"
 
+#include <utility>
+
 #include "libmrc/wire/frame.h"
 
 namespace mrc {

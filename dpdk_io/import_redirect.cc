@@ -139,6 +139,15 @@ int redirect_import(const void* address_in_library, const char* symbol, void* re
   return rewritten;
 }
 
+std::string redirect_imports(const void* address_in_library, std::span<const Redirection> redirections) {
+  for (const Redirection& redirection : redirections) {
+    const int result = redirect_import(address_in_library, redirection.symbol, redirection.replacement);
+    if (result > 0) continue;
+    return std::string(redirection.symbol) + ": " + (result < 0 ? std::strerror(-result) : "not imported");
+  }
+  return {};
+}
+
 const void* find_loaded_library(const char* name) {
   struct Search {
     const char* name;

@@ -142,7 +142,7 @@ void LinkMonitor::take_link(const nlmsghdr& message, bool gone) {
                           strnlen(static_cast<const char*>(RTA_DATA(name)), RTA_PAYLOAD(name)));
   if (const auto mac = attributes.mac(IFLA_ADDRESS)) interface.mac = *mac;
   if (const auto mtu = attributes.number(IFLA_MTU)) interface.mtu = *mtu;
-  constexpr unsigned kUp = IFF_UP | IFF_LOWER_UP;
+  constexpr unsigned kUp = unsigned{IFF_UP} | unsigned{IFF_LOWER_UP};
   interface.up = (link->ifi_flags & kUp) == kUp;
 }
 

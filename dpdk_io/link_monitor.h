@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "dpdk_io/control_loop.h"
+#include "dpdk_io/host/control_loop.h"
 #include "dpdk_io/rtnetlink.h"
 #include "libmrc/wire/identifiers.h"
 

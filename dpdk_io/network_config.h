@@ -13,22 +13,22 @@
 namespace mrc {
 
 enum class PortBackend : uint8_t {
-  kMemif,     // same-host links only
+  kLink,      // same-host links only
   kAfPacket,  // an interface of the kernel
   kEthdev,    // a DPDK device
 };
 
 struct PortConfig {
   Plane plane = 0;
-  PortBackend backend = PortBackend::kMemif;
+  PortBackend backend = PortBackend::kLink;
   std::string interface;             // of the kernel; may be empty with kEthdev
   std::optional<IpAddress> gateway;  // next hop for everything
   std::string device;                // kEthdev: as DPDK writes it, with arguments
   std::string driver;                // kEthdev: plug-in, such as net_pcap
   std::optional<MacAddress> gateway_mac;
-  std::string where;  // "FILE:LINE: ", for errors that show only when the port is opened
+  std::string where;  // "FILE:LINE: ", for errors that show only when all is read, or the port is opened
 
-  bool is_real() const { return backend != PortBackend::kMemif; }
+  bool is_real() const { return backend != PortBackend::kLink; }
 };
 
 struct Srv6Config {
@@ -36,6 +36,7 @@ struct Srv6Config {
   uint8_t leaf = 0;
   uint8_t host = 0;
   uint32_t spines = 1;
+  std::string where;  // as of a port
 };
 
 struct HostConfig {
@@ -43,6 +44,7 @@ struct HostConfig {
   std::optional<uint8_t> leaf;
   std::optional<uint8_t> host;
   std::vector<IpAddress> addresses;  // one per plane, or none
+  std::string where;                 // as of a port
 };
 
 struct NetworkConfig {

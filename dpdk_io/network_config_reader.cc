@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <vector>
 
 #include "dpdk_io/config_text.h"
 
@@ -39,7 +40,9 @@ auto number_of(int64_t least, int64_t most) {
 
 std::optional<std::string> text(const toml::node& node) {
   const auto* value = node.as_string();
-  if (value == nullptr || value->get().empty()) return std::nullopt;
+  // TOML can write a zero byte, and everything behind it would be lost on the way to the kernel or DPDK.
+  if (value == nullptr || value->get().empty() || value->get().find('\0') != std::string::npos)
+    return std::nullopt;
   return value->get();
 }
 
@@ -51,7 +54,7 @@ std::optional<std::string> interface_name(const toml::node& node) {
 
 std::optional<PortBackend> backend(const toml::node& node) {
   const auto name = text(node);
-  if (name == "memif") return PortBackend::kMemif;
+  if (name == "link") return PortBackend::kLink;
   if (name == "af_packet") return PortBackend::kAfPacket;
   if (name == "ethdev") return PortBackend::kEthdev;
   return std::nullopt;
@@ -90,7 +93,7 @@ constexpr std::string_view kAddressesWanted = "a list of IPv4 or IPv6 addresses:
 const std::vector<Key<PortConfig>>& port_keys() {
   static const std::vector<Key<PortConfig>> keys = {
       key("plane", "a whole number from 0 to 15", &PortConfig::plane, number_of(0, kPlanesMax - 1)),
-      key("backend", "\"memif\", \"af_packet\" or \"ethdev\"", &PortConfig::backend, backend),
+      key("backend", "\"link\", \"af_packet\" or \"ethdev\"", &PortConfig::backend, backend),
       key("interface", "the name of a network interface in quotes", &PortConfig::interface, interface_name),
       key("gateway", kAddressWanted, &PortConfig::gateway, config_text::address),
       key("device", "a DPDK device in quotes, such as \"net_pcap0,iface=eth1\"", &PortConfig::device, text),
@@ -158,6 +161,11 @@ bool forbids(const toml::table& table, std::string_view key, const std::string& 
   return false;
 }
 
+// For errors that show only when all is read.
+std::string where_is(const toml::table& table, const std::string& file) {
+  return file + ":" + std::to_string(table.source().begin.line) + ": ";
+}
+
 // "net_pcap0,iface=p0" -> "net_pcap"
 std::string driver_of(const std::string& device) {
   std::string name = device.substr(0, device.find(','));
@@ -167,9 +175,9 @@ std::string driver_of(const std::string& device) {
 
 bool check_port(const toml::table& table, const std::string& file, PortConfig* port, std::string* error) {
   switch (port->backend) {
-    case PortBackend::kMemif:
+    case PortBackend::kLink:
       for (const std::string_view key : {"interface", "gateway", "device", "driver", "gateway_mac"})
-        if (!forbids(table, key, "has no meaning with backend \"memif\"", file, error)) return false;
+        if (!forbids(table, key, "has no meaning with backend \"link\"", file, error)) return false;
       return true;
     case PortBackend::kAfPacket:
       for (const std::string_view key : {"device", "driver", "gateway_mac"})
@@ -190,9 +198,13 @@ bool check_port(const toml::table& table, const std::string& file, PortConfig* p
 }
 
 bool read_port(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
+  if (config->ports.size() == kPlanesMax) {
+    *error = at(file, table.source()) + "more than " + std::to_string(kPlanesMax) + " [[port]] tables";
+    return false;
+  }
   PortConfig port;
   port.plane = static_cast<Plane>(config->ports.size());
-  port.where = file + ":" + std::to_string(table.source().begin.line) + ": ";
+  port.where = where_is(table, file);
   if (!read_keys(port_keys(), "[[port]]", table, file, &port, error)) return false;
   if (!check_port(table, file, &port, error)) return false;
   for (const PortConfig& other : config->ports) {
@@ -205,7 +217,7 @@ bool read_port(const toml::table& table, const std::string& file, NetworkConfig*
 }
 
 bool read_srv6(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
-  config->srv6.emplace();
+  config->srv6.emplace().where = where_is(table, file);
   for (const std::string_view key : {"block", "leaf", "host"})
     if (!needs(table, key, "[srv6] needs it", file, error)) return false;
   return read_keys(srv6_keys(), "[srv6]", table, file, &*config->srv6, error);
@@ -213,6 +225,7 @@ bool read_srv6(const toml::table& table, const std::string& file, NetworkConfig*
 
 bool read_host(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
   HostConfig host;
+  host.where = where_is(table, file);
   if (!read_keys(host_keys(), "[[host]]", table, file, &host, error)) return false;
   if (!needs(table, "gids", "a [[host]] is known by its GIDs", file, error)) return false;
   if (host.leaf.has_value() != host.host.has_value()) {
@@ -269,28 +282,30 @@ bool read_network_table(const toml::key& name, const toml::node& node, const std
   return table != nullptr && read_srv6(*table, file, config, error);
 }
 
-bool check_network(const std::string& file, NetworkConfig* config, std::string* error) {
+bool check_network(NetworkConfig* config, std::string* error) {
   auto& ports = config->ports;
   std::sort(ports.begin(), ports.end(), [](const auto& a, const auto& b) { return a.plane < b.plane; });
-  const auto fail = [&](const std::string& why) {
-    *error = "mrc: " + file + ": " + why;
+  const auto fail = [&](const std::string& where, const std::string& why) {
+    *error = "mrc: " + where + why;
     return false;
   };
   for (size_t plane = 0; plane < ports.size(); ++plane)
-    if (ports[plane].plane != plane) return fail("there is no [[port]] of plane " + std::to_string(plane));
+    if (ports[plane].plane != plane)
+      return fail(ports[plane].where, "there is no [[port]] of plane " + std::to_string(plane));
   for (size_t i = 0; i < ports.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (ports[i].backend == PortBackend::kAfPacket && ports[j].backend == PortBackend::kAfPacket &&
           ports[i].interface == ports[j].interface)
-        return fail("two planes use the interface " + ports[i].interface);
+        return fail(ports[i].where, "two planes use the interface " + ports[i].interface);
   if (!config->has_real_ports() && (config->srv6 || !config->hosts.empty()))
-    return fail("[srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
+    return fail(config->srv6 ? config->srv6->where : config->hosts.front().where,
+                "[srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
   for (const HostConfig& host : config->hosts) {
     if (host.leaf && !config->srv6)
-      return fail("a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
+      return fail(host.where, "a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
     if (!host.addresses.empty() && host.addresses.size() != ports.size())
-      return fail("\"addresses\" of a [[host]] must have one address per plane, that is " +
-                  std::to_string(ports.size()));
+      return fail(host.where, "\"addresses\" of a [[host]] must have one address per plane, that is " +
+                                  std::to_string(ports.size()));
   }
   return true;
 }

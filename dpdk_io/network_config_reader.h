@@ -2,12 +2,11 @@
 // Reads the tables [[port]], [srv6] and [[host]] of the settings.
 #pragma once
 
-#include <toml++/toml.h>
-
 #include <string>
 #include <string_view>
 
 #include "dpdk_io/network_config.h"
+#include "dpdk_io/toml.h"
 
 namespace mrc {
 
@@ -20,6 +19,6 @@ bool read_network_table(const toml::key& name, const toml::node& node, const std
                         NetworkConfig* config, std::string* error);
 
 // After all tables: what only shows when they are seen together. Puts the ports in order of planes.
-bool check_network(const std::string& file, NetworkConfig* config, std::string* error);
+bool check_network(NetworkConfig* config, std::string* error);
 
 }  // namespace mrc

@@ -21,7 +21,7 @@ NextHops::NextHops()
       entries_(std::make_unique<Entry[]>(kMax)),
       buckets_(std::make_unique<std::array<uint16_t, kBuckets>>()) {}
 
-std::optional<uint32_t> NextHops::number_of(const IpAddress& destination, bool* added) {
+std::optional<uint32_t> NextHops::number_of(const IpAddress& destination, uint32_t most, bool* added) {
   *added = false;
   for (uint64_t at = hash_of(destination);; ++at) {
     uint16_t& bucket = (*buckets_)[at % kBuckets];
@@ -31,7 +31,7 @@ std::optional<uint32_t> NextHops::number_of(const IpAddress& destination, bool* 
       continue;
     }
     const uint32_t number = count_.load(std::memory_order_relaxed);
-    if (number == kMax) return std::nullopt;
+    if (number >= most) return std::nullopt;
     entries_[number].destination = destination;
     bucket = static_cast<uint16_t>(number + 1);
     count_.store(number + 1, std::memory_order_release);

@@ -17,13 +17,16 @@ namespace mrc {
 class NextHops {
  public:
   static constexpr uint32_t kMax = 4096;
+  // Numbers are not given back, and who writes to us under many addresses shall not use them up.
+  static constexpr uint32_t kAskersMax = kMax / 2;  // of connection managers
+  static constexpr uint32_t kStrangersMax = kMax / 4;
 
   NextHops();
 
   // --- the data path, under the device's lock ---
 
-  // The number of a destination, a new one if need be (*added). Nothing: there are too many.
-  std::optional<uint32_t> number_of(const IpAddress& destination, bool* added);
+  // The number of a destination, a new one if need be (*added). Nothing: there would be more than `most`.
+  std::optional<uint32_t> number_of(const IpAddress& destination, uint32_t most, bool* added);
   bool known(uint32_t number) const { return (macs_[number].load(std::memory_order_relaxed) & kKnown) != 0; }
   // Writes it into a frame. False: not known.
   bool write_mac(uint32_t number, uint8_t* to) const;

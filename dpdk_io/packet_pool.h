@@ -14,8 +14,7 @@
 
 namespace mrc {
 
-// Room for one frame in an mbuf and in a memif ring slot. They are the same on purpose: the memif driver has
-// fast paths for a slot that is not larger (receive) and not smaller (transmit) than an mbuf.
+// Room for one frame in an mbuf.
 inline constexpr uint16_t kBufferBytes = 4352;
 static_assert(kBufferBytes >= kFrameBytesMax && kBufferBytes % 64 == 0);
 

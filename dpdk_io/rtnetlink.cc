@@ -12,9 +12,9 @@
 namespace mrc {
 namespace {
 
-constexpr size_t kBufferBytes = 32768;   // the kernel packs no more into one datagram
-constexpr int kReceiveBytes = 1 << 20;   // of the socket: a burst of events
-constexpr timeval kAnswerTimeout{1, 0};  // it answers at once; this is against a hang
+constexpr size_t kDatagramBytes = 32768;  // the kernel packs no more into one datagram
+constexpr int kReceiveBytes = 1 << 20;    // of the socket: a burst of events
+constexpr timeval kAnswerTimeout{1, 0};   // it answers at once; this is against a hang
 
 }  // namespace
 
@@ -62,6 +62,7 @@ void NetlinkRequest::start(uint16_t type, uint16_t flags, const void* body, size
 
 void NetlinkRequest::add(uint16_t type, const void* data, size_t bytes) {
   const size_t begin = NLMSG_ALIGN(header()->nlmsg_len);
+  // Not by a packet: requests to the kernel have fixed attributes.
   assert(begin + RTA_SPACE(bytes) <= sizeof bytes_);
   auto* attribute = reinterpret_cast<rtattr*>(bytes_ + begin);
   attribute->rta_type = type;
@@ -100,7 +101,7 @@ int RtNetlink::ask(NetlinkRequest& request, const Message& each) {
   header->nlmsg_seq = ++sequence_;
   header->nlmsg_flags |= NLM_F_ACK;
   if (send(fd_, header, header->nlmsg_len, 0) < 0) return -errno;
-  alignas(nlmsghdr) static thread_local uint8_t buffer[kBufferBytes];
+  alignas(nlmsghdr) static thread_local uint8_t buffer[kDatagramBytes];
   for (;;) {
     const ssize_t bytes = recv(fd_, buffer, sizeof buffer, 0);
     if (bytes < 0) {
@@ -120,7 +121,7 @@ int RtNetlink::ask(NetlinkRequest& request, const Message& each) {
 
 bool RtNetlink::receive(const Message& each) {
   bool complete = true;
-  alignas(nlmsghdr) static thread_local uint8_t buffer[kBufferBytes];
+  alignas(nlmsghdr) static thread_local uint8_t buffer[kDatagramBytes];
   for (;;) {
     const ssize_t bytes = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
     if (bytes < 0) {

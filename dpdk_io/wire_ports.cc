@@ -8,15 +8,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
-#include "dpdk_io/eal.h"
+#include "dpdk_io/host/debugging.h"
+#include "dpdk_io/host/fork_guard.h"
+#include "dpdk_io/host/monotonic_clock.h"
 #include "dpdk_io/interface_mtu.h"
 
 namespace mrc {
 namespace {
 
-constexpr Nanoseconds kFastTimer = 100 * kMillisecond;  // while a next hop is not known
-constexpr Nanoseconds kSlowTimer = kSecond;
+constexpr Nanoseconds kFastRefresh = 100 * kMillisecond;  // while a next hop is not known
+constexpr Nanoseconds kSlowRefresh = kSecond;
 // How often the kernel is asked: the first time at once, then less and less often.
 constexpr Nanoseconds kAskFirst = 200 * kMillisecond;
 constexpr Nanoseconds kAskMax = 5 * kSecond;
@@ -25,7 +28,7 @@ constexpr Nanoseconds kConfirm = 10 * kSecond;
 
 }  // namespace
 
-std::unique_ptr<WirePorts> WirePorts::open(const DeviceConfig& config, MemifMesh& mesh, std::string* error) {
+std::unique_ptr<WirePorts> WirePorts::open(const DeviceConfig& config, HostMesh& mesh, std::string* error) {
   std::unique_ptr<WirePorts> ports(new WirePorts(config, mesh));
   if (!ports->open_parts(error)) return nullptr;
   return ports;
@@ -34,9 +37,13 @@ std::unique_ptr<WirePorts> WirePorts::open(const DeviceConfig& config, MemifMesh
 WirePorts::~WirePorts() {
   wires_.clear();
   if (wake_fd_ >= 0) close(wake_fd_);
+  if (in_forked_child()) [[maybe_unused]]
+    auto* leaked = pool_.release();  // the parent's
 }
 
 bool WirePorts::open_parts(std::string* error) {
+  pool_ = PacketPool::create(config_.mbufs, error);
+  if (pool_ == nullptr) return false;
   ControlLoop& loop = mesh_.loop();
   monitor_ = LinkMonitor::open(loop, error);
   if (monitor_ == nullptr) return false;
@@ -77,19 +84,24 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
   if (!port.interface.empty()) wire.interface_life = monitor_->find(port.interface)->life;
   wire.device = open_device(port, error);
   if (wire.device == nullptr) return false;
-  const EthdevPort::Config config{port.plane, [this](const IpAddress& address) { return is_local(address); },
+  const EthdevPort::Config config{port.plane,
+                                  mesh_.slot(),
+                                  pool_->mempool(),
+                                  mesh_.faults(),
+                                  [this](const IpAddress& address) { return is_local(address); },
                                   [fd = wake_fd_] {
                                     const uint64_t one = 1;
                                     [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
                                   }};
-  wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), mesh_.state(), *wire.device, config);
+  wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), *wire.device, config);
+  wire.voice = std::make_unique<HostVoice>(port.interface);
   wires_.push_back(std::move(wire));
   return true;
 }
 
 std::unique_ptr<EthdevDevice> WirePorts::open_device(const PortConfig& port, std::string* error) const {
   return EthdevDevice::open(
-      {port, mesh_.slot(), needed_interface_mtu(config_, config_.mtu), mesh_.state().pool}, error);
+      {port, mesh_.slot(), needed_interface_mtu(config_, config_.mtu), pool_->mempool()}, error);
 }
 
 Port* WirePorts::port(Plane plane) {
@@ -105,11 +117,18 @@ bool WirePorts::is_local(const IpAddress& address) const {
 
 void WirePorts::refresh(Nanoseconds now) {
   bool all_known = true;
+  refresh_voices();
   for (Wire& wire : wires_) {
     refresh_link(wire);
     if (!refresh_next_hops(wire, now)) all_known = false;
   }
-  mesh_.loop().set_timer(timer_, all_known ? kSlowTimer : kFastTimer, now);
+  mesh_.loop().set_timer(timer_, all_known ? kSlowRefresh : kFastRefresh, now);
+}
+
+// A process that ends leaves its voice to another one within a refresh.
+void WirePorts::refresh_voices() {
+  for (Wire& wire : wires_) wire.port->set_voice(wire.voice->claim());
+  speaks_.store(wires_.empty() || wires_[0].voice->claim(), std::memory_order_relaxed);
 }
 
 void WirePorts::refresh_link(Wire& wire) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,8 +12,10 @@
 #include "dpdk_io/device_config.h"
 #include "dpdk_io/ethdev_port.h"
 #include "dpdk_io/host_map.h"
+#include "dpdk_io/host_voice.h"
+#include "dpdk_io/link/host_mesh.h"
 #include "dpdk_io/link_monitor.h"
-#include "dpdk_io/memif_mesh.h"
+#include "dpdk_io/packet_pool.h"
 #include "dpdk_io/quiet_sockets.h"
 
 namespace mrc {
@@ -20,13 +23,15 @@ namespace mrc {
 class WirePorts {
  public:
   // EAL must run. The mesh outlives it. Null: `error` says why.
-  static std::unique_ptr<WirePorts> open(const DeviceConfig& config, MemifMesh& mesh, std::string* error);
+  static std::unique_ptr<WirePorts> open(const DeviceConfig& config, HostMesh& mesh, std::string* error);
   ~WirePorts();
   WirePorts(const WirePorts&) = delete;
   WirePorts& operator=(const WirePorts&) = delete;
 
   Port* port(Plane plane);  // null: that plane has same-host links only
   PathSource& paths() { return *hosts_; }
+  // Whether what is for no process in particular, on any of the ports, is this one's to answer. Any thread.
+  bool speaks_for_host() const { return speaks_.load(std::memory_order_relaxed); }
 
  private:
   struct Wire {
@@ -34,9 +39,10 @@ class WirePorts {
     uint32_t interface_life = 0;  // of the interface that the device is bound to
     std::unique_ptr<EthdevDevice> device;
     std::unique_ptr<EthdevPort> port;
+    std::unique_ptr<HostVoice> voice;
   };
 
-  WirePorts(const DeviceConfig& config, MemifMesh& mesh) : config_(config), mesh_(mesh) {}
+  WirePorts(const DeviceConfig& config, HostMesh& mesh) : config_(config), mesh_(mesh) {}
   bool open_parts(std::string* error);
   bool open_port(const PortConfig& port, std::string* error);
   std::unique_ptr<EthdevDevice> open_device(const PortConfig& port, std::string* error) const;
@@ -46,15 +52,18 @@ class WirePorts {
   void refresh(Nanoseconds now);
   void refresh_link(Wire& wire);
   void reopen(Wire& wire, const Interface& interface);
+  void refresh_voices();
   bool refresh_next_hops(Wire& wire, Nanoseconds now);  // true: all are known
   bool refresh_next_hop(Wire& wire, const Interface& interface, uint32_t number, Nanoseconds now);
 
   const DeviceConfig config_;
-  MemifMesh& mesh_;
+  HostMesh& mesh_;
+  std::unique_ptr<PacketPool> pool_;
   QuietSockets quiet_;
   std::unique_ptr<LinkMonitor> monitor_;
   std::unique_ptr<HostMap> hosts_;
   std::vector<Wire> wires_;
+  std::atomic<bool> speaks_{false};
   int wake_fd_ = -1;
   ControlLoop::Timer timer_{};
 };

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/terminal/program_words.h"
 #include "mrc_bench_bare.h"
 #include "mrc_bench_perftest.h"
 #include "mrc_bench_process.h"
@@ -172,16 +173,13 @@ void print_table(const Options& options, const std::vector<Row>& rows) {
                 number(ratio(row), "-").c_str(), row.what);
 }
 
-int usage() {
-  std::fputs(
-      "usage: mrc_bench [--quick] [--bare] [--json] [--seconds N]\n"
-      "  --quick      shorter: three rounds, less than 40 s in all\n"
-      "  --bare       only the bare ports, without verbs and perftest\n"
-      "  --json       the result as JSON\n"
-      "  --seconds N  of measuring, for each number\n",
-      stderr);
-  return 2;
-}
+constexpr char kUsage[] =
+    "usage: mrc_bench [--quick] [--bare] [--json] [--seconds N]\n"
+    "       mrc_bench --help | --version\n"
+    "  --quick      shorter: three rounds, less than 40 s in all\n"
+    "  --bare       only the bare ports, without verbs and perftest\n"
+    "  --json       the result as JSON\n"
+    "  --seconds N  of measuring, for each number\n";
 
 }  // namespace
 }  // namespace mrc::bench
@@ -189,6 +187,7 @@ int usage() {
 int main(int count, char** words) {
   using namespace mrc::bench;
   if (is_bare_role(count, words)) return run_bare_role(count, words);
+  if (mrc::answer_words("mrc_bench", kUsage, count, words)) return 0;
   Options options;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
@@ -203,7 +202,7 @@ int main(int count, char** words) {
     } else if (word == "--seconds" && i + 1 < count && std::atof(words[i + 1]) > 0) {
       options.seconds = std::atof(words[++i]);
     } else {
-      return usage();
+      return mrc::refuse_word("mrc_bench", word);
     }
   }
   std::vector<Row> rows = make_rows(options);

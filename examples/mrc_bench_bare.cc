@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "dpdk_io/device_ports.h"
-#include "dpdk_io/process_slot.h"
+#include "dpdk_io/host/process_slot.h"
 #include "mrc_bench_process.h"
 
 namespace mrc::bench {
@@ -58,6 +58,7 @@ class Node {
   uint32_t slot() const { return ports_->slot(); }
   size_t planes() const { return ports_->ports().size(); }
   Port& port(size_t plane) { return *ports_->ports()[plane]; }
+  Carrier& link() { return *port(0).same_host(); }  // of all planes
   // Spins for a while, so that a quiet machine shows what the ports can do, but not against a process that
   // waits for this CPU.
   void idle() {
@@ -69,7 +70,7 @@ class Node {
     for (size_t plane = 0; plane < planes(); ++plane)
       if (!port(plane).resolve({}, first_qpn_of(slot), &next_hops_[plane])) return false;
     for (const double until = seconds_now() + 5; seconds_now() < until; sched_yield())
-      if (port(0).transmit_room(next_hops_[0]) > 0) return true;
+      if (link().transmit_room(next_hops_[0]) > 0) return true;
     return false;
   }
   const MacAddress& next_hop(size_t plane) const { return next_hops_[plane]; }
@@ -83,18 +84,13 @@ class Node {
   unsigned idle_rounds_ = 0;
 };
 
-void write_addresses(uint8_t* frame, const MacAddress& to, const MacAddress& from) {
-  std::memcpy(frame, to.bytes.data(), 6);
-  std::memcpy(frame + 6, from.bytes.data(), 6);
-}
-
-void send_small(Port& port, const MacAddress& to, uint64_t number) {
+void send_small(Node& node, const MacAddress& to, uint64_t number) {
   TxFrame frame;
-  if (port.acquire({&frame, 1}) != 1) return;
-  write_addresses(frame.data, to, port.address());
+  if (node.link().acquire({&frame, 1}) != 1) return;
+  std::memcpy(frame.data, to.bytes.data(), 6);
   std::memcpy(frame.data + 16, &number, sizeof number);
   frame.length = kSmallFrameBytes;
-  port.transmit({&frame, 1});
+  node.link().transmit({&frame, 1});
 }
 
 uint64_t number_in(const RxFrame& frame) {
@@ -105,8 +101,8 @@ uint64_t number_in(const RxFrame& frame) {
 
 void send_end(Node& node) {
   for (const double until = seconds_now() + 1; seconds_now() < until; sched_yield()) {
-    if (node.port(0).transmit_room(node.next_hop(0)) == 0) continue;
-    send_small(node.port(0), node.next_hop(0), kEnd);
+    if (node.link().transmit_room(node.next_hop(0)) == 0) continue;
+    send_small(node, node.next_hop(0), kEnd);
     return;
   }
 }
@@ -128,27 +124,26 @@ class Region {
 
 // One burst of packets; returns how many.
 size_t send_burst(Node& node, size_t plane, Region* region, size_t count) {
-  Port& port = node.port(plane);
+  Carrier& link = node.link();
   std::array<TxFrame, kBurst> frames;
-  count = std::min(count, port.transmit_room(node.next_hop(plane)));
+  count = std::min(count, link.transmit_room(node.next_hop(plane)));
   if (count == 0) return 0;
-  count = port.acquire({frames.data(), std::min(count, kBurst)});
+  count = link.acquire({frames.data(), std::min(count, kBurst)});
   for (size_t i = 0; i < count; ++i) {
-    write_addresses(frames[i].data, node.next_hop(plane), port.address());
+    frames[i].plane = static_cast<Plane>(plane);
+    std::memcpy(frames[i].data, node.next_hop(plane).bytes.data(), 6);
     std::memcpy(frames[i].data + kHeaderBytes, region->next(), kPayloadBytes);
     frames[i].length = kHeaderBytes + kPayloadBytes;
   }
-  port.transmit({frames.data(), count});
+  link.transmit({frames.data(), count});
   return count;
 }
 
 uint64_t take_acks(Node& node, uint64_t acknowledged) {
   RxFrame frames[kBurst];
-  for (size_t plane = 0; plane < node.planes(); ++plane) {
-    const size_t count = node.port(plane).receive(frames);
-    for (size_t i = 0; i < count; ++i) acknowledged = std::max(acknowledged, number_in(frames[i]));
-    node.port(plane).release({frames, count});
-  }
+  const size_t count = node.link().receive(frames);
+  for (size_t i = 0; i < count; ++i) acknowledged = std::max(acknowledged, number_in(frames[i]));
+  node.link().release({frames, count});
   return acknowledged;
 }
 
@@ -187,23 +182,19 @@ int receive_stream(size_t region_bytes) {
   uint64_t received = 0, acknowledged = 0;
   double last = seconds_now() + 5;
   while (seconds_now() < last + kIdleEnd) {
-    size_t taken = 0;
-    for (size_t plane = 0; plane < node.planes(); ++plane) {
-      RxFrame frames[kBurst];
-      const size_t count = node.port(plane).receive(frames);
-      MacAddress back;
-      for (size_t i = 0; i < count; ++i) {
-        if (frames[i].length == kSmallFrameBytes) return 0;
-        std::memcpy(region.next(), frames[i].data + kHeaderBytes, kPayloadBytes);
-        std::memcpy(back.bytes.data(), frames[i].data + 6, 6);
-      }
-      node.port(plane).release({frames, count});
-      taken += count;
-      received += count;
-      if (received - acknowledged >= kPacketsPerAck && count > 0)
-        send_small(node.port(plane), back, acknowledged = received);
+    RxFrame frames[kBurst];
+    const size_t count = node.link().receive(frames);
+    MacAddress back;
+    for (size_t i = 0; i < count; ++i) {
+      if (frames[i].length == kSmallFrameBytes) return 0;
+      std::memcpy(region.next(), frames[i].data + kHeaderBytes, kPayloadBytes);
+      std::memcpy(back.bytes.data(), frames[i].data + 6, 6);
     }
-    if (taken > 0)
+    node.link().release({frames, count});
+    received += count;
+    if (received - acknowledged >= kPacketsPerAck && count > 0)
+      send_small(node, back, acknowledged = received);
+    if (count > 0)
       last = seconds_now();
     else
       node.idle();
@@ -211,20 +202,17 @@ int receive_stream(size_t region_bytes) {
   return 0;
 }
 
-// The answer to a ping on whatever plane it comes. False: none comes.
+// The answer to a ping. False: none comes.
 bool wait_for_answer(Node& node) {
   RxFrame frame;
-  size_t plane = 0;
   double give_up = 0;
-  // All planes are polled, as the engine does it.
-  for (unsigned polls = 1; node.port(plane).receive({&frame, 1}) == 0; ++polls) {
-    plane = plane + 1 < node.planes() ? plane + 1 : 0;
-    if (plane == 0) node.idle();
+  for (unsigned polls = 1; node.link().receive({&frame, 1}) == 0; ++polls) {
+    node.idle();
     if (polls % 4096 != 0) continue;
     if (give_up == 0) give_up = seconds_now() + kIdleEnd;
     if (seconds_now() > give_up) return false;
   }
-  node.port(plane).release({&frame, 1});
+  node.link().release({&frame, 1});
   return true;
 }
 
@@ -237,7 +225,7 @@ int ping(uint32_t slot, double seconds, bool yields) {
   const double start = seconds_now();
   for (double now = start; now - start < seconds && trips.size() < trips.capacity();) {
     const double sent = now;
-    send_small(node.port(0), node.next_hop(0), trips.size());
+    send_small(node, node.next_hop(0), trips.size());
     if (!wait_for_answer(node)) return 1;
     now = seconds_now();
     trips.push_back(static_cast<float>(now - sent));
@@ -255,21 +243,17 @@ int pong(bool yields) {
   std::fflush(stdout);
   double last = seconds_now() + 5;
   for (uint64_t round = 0; round % 1024 != 0 || seconds_now() < last + kIdleEnd; ++round) {
-    size_t taken = 0;
-    for (size_t plane = 0; plane < node.planes(); ++plane) {
-      RxFrame frame;
-      if (node.port(plane).receive({&frame, 1}) == 0) continue;
-      if (number_in(frame) == kEnd) return 0;
-      MacAddress back;
-      std::memcpy(back.bytes.data(), frame.data + 6, 6);
-      node.port(plane).release({&frame, 1});
-      send_small(node.port(plane), back, 0);
-      ++taken;
-    }
-    if (taken == 0)
+    RxFrame frame;
+    if (node.link().receive({&frame, 1}) == 0) {
       node.idle();
-    else if (round % 1024 == 0)
-      last = seconds_now();
+      continue;
+    }
+    if (number_in(frame) == kEnd) return 0;
+    MacAddress back;
+    std::memcpy(back.bytes.data(), frame.data + 6, 6);
+    node.link().release({&frame, 1});
+    send_small(node, back, 0);
+    last = seconds_now();
   }
   return 0;
 }

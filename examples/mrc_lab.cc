@@ -15,12 +15,14 @@
 #include "examples/lab/rpc.h"
 #include "examples/lab/show.h"
 #include "examples/lab/state.h"
+#include "examples/terminal/program_words.h"
 
 namespace mrc::lab {
 namespace {
 
 constexpr const char* kUsage =
     R"(usage: mrc_lab [--lab NAME] COMMAND ...
+       mrc_lab --help | --version
 
   up [--hosts N] [--planes P] [--leaves L] [--spines S] [--mtu BYTES] [--foreground]
                              builds a fabric; L leaves and S spines in each plane
@@ -35,14 +37,13 @@ constexpr const char* kUsage =
 A STEP is: [at TIME | after TIME] TARGET FAULT
 )";
 
-[[noreturn]] void usage(int status) {
-  std::fprintf(status == 0 ? stdout : stderr, "%s%s", kUsage, kFaultHelp);
-  std::exit(status);
+std::string usage() {
+  return std::string(kUsage) + kFaultHelp;
 }
 
 [[noreturn]] void refuse(const std::string& why) {
   std::fprintf(stderr, "mrc_lab: %s; mrc_lab --help shows how it is used\n", why.c_str());
-  std::exit(2);
+  std::exit(kCalledWrongly);
 }
 
 uint32_t number(const std::string& option, const char* text) {
@@ -109,6 +110,8 @@ int status(const State& state, char** words) {
   const std::string option = *words == nullptr ? "" : *words;
   if (!option.empty() && option != "--json" && option != "--all")
     refuse("status does not know \"" + option + "\"");
+  if (!option.empty() && words[1] != nullptr)
+    refuse(std::string("status does not know \"") + words[1] + "\"");
   return show_status(state, option == "--json", option == "--all");
 }
 
@@ -120,14 +123,20 @@ int run(char** words) {
     lab = words[1];
     words += 2;
   }
-  if (*words == nullptr) usage(2);
-  const State state(lab);
+  if (*words == nullptr) {
+    std::fputs(usage().c_str(), stderr);
+    return kCalledWrongly;
+  }
   const std::string command = *words++;
-  if (command == "--help" || command == "-h" || command == "help") usage(0);
+  if (answer_word("mrc_lab", usage(), command == "help" ? "--help" : command)) return 0;
+  // Further words may be those of a program in the lab.
+  if (*words != nullptr && answer_word("mrc_lab", usage(), *words)) return 0;
+  const State state(lab);
   if (command == "up") return up(state, words);
   if (command == "exec") return exec(state, words);
   if (command == "fault") return fault(state, words);
   if (command == "status") return status(state, words);
+  if (command == "down" && *words != nullptr) refuse(std::string("down does not know \"") + *words + "\"");
   if (command == "down") return take_down(state);
   if (command == "experiment") return run_experiments(words);
   refuse("there is no command \"" + command + "\"");

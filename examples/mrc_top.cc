@@ -15,11 +15,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "dpdk_io/fault_page.h"
-#include "dpdk_io/run_directory.h"
+#include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/run_directory.h"
 #include "examples/mrc_top_pages.h"
+#include "examples/terminal/program_words.h"
 
 namespace {
 
@@ -27,6 +29,7 @@ using mrc::ProcessStats;
 
 constexpr char kUsage[] =
     "usage: mrc_top [--interval MS] [--once | --lines | --json] [--pid P] [--seconds S]\n"
+    "       mrc_top --help | --version\n"
     "  (nothing)      a table, refreshed every interval\n"
     "  --once         the table once, measured over one interval\n"
     "  --lines        one line per interval, and a word when a plane breaks or heals\n"
@@ -265,43 +268,47 @@ class Top {
   std::map<uint32_t, Change> last_;
 };
 
-bool parse(int argc, char** argv, Options* options) {
+// The whole word is a number from `least` to `most`.
+bool parse_number(const char* text, double least, double most, double* value) {
+  char* end = nullptr;
+  *value = std::strtod(text, &end);
+  return end != text && *end == '\0' && *value >= least && *value <= most;
+}
+
+// The word that cannot be used; null: all is well.
+const char* parse(int argc, char** argv, Options* options) {
+  double value = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
     if (word == "--once") {
       options->mode = Mode::kOnce;
     } else if (word == "--lines") {
       options->mode = Mode::kLines;
     } else if (word == "--json") {
       options->mode = Mode::kJson;
-    } else if (word == "--pid" && value != nullptr) {
-      options->pid = static_cast<uint32_t>(std::strtoul(argv[++i], nullptr, 10));
-    } else if (word == "--interval" && value != nullptr) {
-      options->interval_ms = static_cast<int>(std::strtol(argv[++i], nullptr, 10));
-      if (options->interval_ms < 1 || options->interval_ms > 3'600'000) return false;
-    } else if (word == "--seconds" && value != nullptr) {
-      options->seconds = std::strtod(argv[++i], nullptr);
+    } else if ((word == "--pid" || word == "--interval" || word == "--seconds") && i + 1 < argc) {
+      const double most = word == "--pid" ? 4'194'304 : word == "--interval" ? 3'600'000 : 1e9;
+      if (!parse_number(argv[++i], word == "--seconds" ? 0 : 1, most, &value)) return argv[i];
+      if (word == "--pid")
+        options->pid = static_cast<uint32_t>(value);
+      else if (word == "--interval")
+        options->interval_ms = static_cast<int>(value);
+      else
+        options->seconds = value;
     } else {
-      return false;
+      return argv[i];
     }
   }
   if (options->interval_ms == 0) options->interval_ms = options->mode == Mode::kLines ? 100 : 1000;
-  return true;
+  return nullptr;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 2 && (std::strcmp(argv[1], "--help") == 0 || std::strcmp(argv[1], "-h") == 0)) {
-    std::fputs(kUsage, stdout);
-    return 0;
-  }
+  if (mrc::answer_words("mrc_top", kUsage, argc, argv)) return 0;
   Options options;
-  if (!parse(argc, argv, &options)) {
-    std::fputs(kUsage, stderr);
-    return 2;
-  }
+  if (const char* unknown = parse(argc, argv, &options)) return mrc::refuse_word("mrc_top", unknown);
   std::string run_directory;
   std::string error;
   mrc::FaultPage* faults = nullptr;

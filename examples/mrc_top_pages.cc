@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "dpdk_io/host/private_file.h"
+
 namespace mrc {
 namespace {
 
@@ -57,11 +59,11 @@ StatsPages::~StatsPages() {
 void StatsPages::scan() {
   DIR* listing = ::opendir(run_directory_.c_str());
   if (listing == nullptr) return;
-  const size_t prefix = std::strlen(StatsPage::kFilePrefix);
   while (const dirent* entry = ::readdir(listing)) {
-    if (std::strncmp(entry->d_name, StatsPage::kFilePrefix, prefix) != 0) continue;
-    const auto slot = static_cast<uint32_t>(std::strtoul(entry->d_name + prefix, nullptr, 10));
-    const int fd = ::openat(::dirfd(listing), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    const auto named = slot_in_name(entry->d_name, StatsPage::kFilePrefix);
+    if (!named) continue;
+    const uint32_t slot = *named;
+    const int fd = open_private_file(run_directory_ + "/" + entry->d_name, O_RDONLY);
     if (fd < 0) continue;
     struct stat status {};
     const bool whole = ::fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(StatsPage));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // mrcctl: breaks and heals planes of this user's same-host links under running programs and shows their
-// state and that of the programs; finds out how programs reach the device on this machine, and sets it up.
+// state and that of the programs; finds out how programs reach the device on this machine. On request, and
+// only when told --yes, it writes the files of a permanent installation, or takes them back.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,12 +9,13 @@
 #include <string>
 #include <string_view>
 
-#include "dpdk_io/fault_page.h"
-#include "dpdk_io/run_directory.h"
+#include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/run_directory.h"
 #include "examples/mrc_top_pages.h"
 #include "examples/mrcctl_doctor.h"
 #include "examples/mrcctl_install.h"
 #include "examples/mrcctl_state.h"
+#include "examples/terminal/program_words.h"
 
 namespace {
 
@@ -28,14 +30,19 @@ constexpr char kUsage[] =
     "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
     "they can\n"
     "       mrcctl tree DIRECTORY               make a tree for SYSFS_PATH that shows the device\n"
-    "       mrcctl install [ROOT]               write the files of a permanent installation, below ROOT\n"
+    "       mrcctl install [--root DIR] [--blacklist-ib-core] [--yes]\n"
+    "                                           say which files would make the device permanent: driver "
+    "file\n"
+    "                                           and device file, and with --blacklist-ib-core one that "
+    "keeps\n"
+    "                                           the kernel's RDMA from loading; --yes: write them\n"
+    "       mrcctl uninstall [--root DIR] [--yes]\n"
+    "                                           say which of them would be removed; --yes: remove them. "
+    "Those\n"
+    "                                           that somebody has changed stay\n"
+    "       mrcctl --help | --version\n"
     "Planes are numbered from 0. It acts on the programs of this user that share the run directory\n"
     "(MRC_RUNDIR, else the user's own), running now or started later.\n";
-
-int usage() {
-  std::fputs(kUsage, stderr);
-  return 2;
-}
 
 const char* describe(mrc::PlaneFault fault) {
   switch (fault) {
@@ -70,26 +77,32 @@ int show_planes(const std::string& run_directory, const mrc::FaultPage& page) {
   return 0;
 }
 
-int set_plane(const std::string& run_directory, mrc::FaultPage& page, const char* number,
-              std::string_view action) {
+struct PlaneOrder {
+  unsigned long plane = 0;
+  mrc::PlaneFault fault = mrc::PlaneFault::kNone;
+};
+
+// The status if the words are wrong, else 0.
+int parse_plane(const char* number, std::string_view action, PlaneOrder* order) {
   char* end = nullptr;
-  const unsigned long plane = std::strtoul(number, &end, 10);
-  if (end == number || *end != '\0' || plane >= mrc::kPlanesMax) {
+  order->plane = std::strtoul(number, &end, 10);
+  if (end == number || *end != '\0' || order->plane >= mrc::kPlanesMax) {
     std::fprintf(stderr, "mrcctl: plane '%s': planes are numbered 0 to %u\n", number, mrc::kPlanesMax - 1u);
-    return 2;
+    return mrc::kCalledWrongly;
   }
-  mrc::PlaneFault fault{};
   if (action == "black-hole")
-    fault = mrc::PlaneFault::kBlackHole;
+    order->fault = mrc::PlaneFault::kBlackHole;
   else if (action == "down")
-    fault = mrc::PlaneFault::kLinkDown;
-  else if (action == "heal")
-    fault = mrc::PlaneFault::kNone;
-  else
-    return usage();
-  if (const uint32_t planes = planes_in_use(run_directory); planes > 0 && plane >= planes)
+    order->fault = mrc::PlaneFault::kLinkDown;
+  else if (action != "heal")
+    return mrc::refuse_word("mrcctl", action);
+  return 0;
+}
+
+int set_plane(const std::string& run_directory, mrc::FaultPage& page, const PlaneOrder& order) {
+  if (const uint32_t planes = planes_in_use(run_directory); planes > 0 && order.plane >= planes)
     std::fprintf(stderr, "mrcctl: note: the running programs have only planes 0 to %u\n", planes - 1);
-  page.planes[plane].store(fault);
+  page.planes[order.plane].store(order.fault);
   return 0;
 }
 
@@ -98,20 +111,34 @@ int heal_all(mrc::FaultPage& page) {
   return 0;
 }
 
+// How many words a command has, the program's name and its own among them; 0: there is no such command.
+int words_of(std::string_view command) {
+  if (command == "plane") return 4;
+  if (command == "tree") return 3;
+  for (const std::string_view alone : {"planes", "heal", "state", "doctor"})
+    if (command == alone) return 2;
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (mrc::answer_words("mrcctl", kUsage, argc, argv)) return 0;
   const std::string_view command = argc > 1 ? argv[1] : "";
-  if (command == "--help" || command == "-h") {
-    std::fputs(kUsage, stdout);
-    return 0;
+  if (command == "install") return mrc::install_files(argc - 2, argv + 2);
+  if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
+  const int words = words_of(command);
+  if (argc > 1 && words == 0) return mrc::refuse_word("mrcctl", command);
+  if (argc > 1 && argc > words) return mrc::refuse_word("mrcctl", argv[words]);
+  if (argc < words || argc < 2) {
+    std::fputs(kUsage, stderr);
+    return mrc::kCalledWrongly;
   }
-  if (command == "doctor" && argc == 2) return mrc::doctor();
-  if (command == "tree" && argc == 3) return mrc::make_tree(argv[2]);
-  if (command == "install" && argc <= 3) return mrc::install_files(argc == 3 ? argv[2] : "/");
-  const bool valid = ((command == "planes" || command == "state") && argc == 2) ||
-                     (command == "heal" && argc == 2) || (command == "plane" && argc == 4);
-  if (!valid) return usage();
+  if (command == "doctor") return mrc::doctor();
+  if (command == "tree") return mrc::make_tree(argv[2]);
+  PlaneOrder order;
+  if (command == "plane")
+    if (const int status = parse_plane(argv[2], argv[3], &order); status != 0) return status;
 
   std::string run_directory;
   std::string error;
@@ -129,7 +156,7 @@ int main(int argc, char** argv) {
   else if (command == "heal")
     status = heal_all(*page);
   else
-    status = set_plane(run_directory, *page, argv[2], argv[3]);
+    status = set_plane(run_directory, *page, order);
   mrc::unmap_fault_page(page);
   return status;
 }

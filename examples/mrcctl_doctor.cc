@@ -31,12 +31,14 @@ void check_software(const Findings& found, Report* report) {
                  ", as libmrc wants");
   if (found.provider_file.empty())
     report->bad(
-        "libmrc-rdmav34.so is not there, neither in lib/ beside this program nor installed: build it");
+        "libmrc-rdmav34.so is not there, neither beside this program nor installed: build or install it");
   else
     report->good("the provider is " + found.provider_file);
   if (found.driver_file.empty())
     report->note(
-        "/etc/libibverbs.d/mrc.driver is missing: only mrcrun (or IBV_DRIVERS) leads to the provider");
+        "/etc/libibverbs.d/mrc.driver is missing: only mrcrun (or IBV_DRIVERS) leads to the provider; "
+        "'mrcctl "
+        "install' would write it");
   else if (!found.driver_file_good)
     report->bad("/etc/libibverbs.d/mrc.driver names " + found.driver_file +
                 ", which is not there: correct or remove it");
@@ -53,7 +55,7 @@ void check_kernel(const Findings& found, Report* report) {
       report->note(
           "the kernel can load RDMA (ib_core), and any verbs program makes it do so; then libibverbs asks "
           "the kernel only and does not see " +
-          found.device + ". mrcrun hides it; 'blacklist ib_core' in /etc/modprobe.d ends it");
+          found.device + ". mrcrun hides it; 'mrcctl install --blacklist-ib-core' ends it");
       break;
     case KernelRdma::kLoaded:
       report->note("kernel RDMA is loaded (ib_core): libibverbs asks the kernel only and does not see " +

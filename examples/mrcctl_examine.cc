@@ -23,8 +23,9 @@
 #include <functional>
 
 #include "dpdk_io/device_config.h"
-#include "dpdk_io/run_directory.h"
+#include "dpdk_io/host/run_directory.h"
 #include "examples/mrcctl_doctor.h"
+#include "examples/provider_place.h"
 #include "providers/mrc/class_tree.h"
 #include "providers/mrc/fuse_broker.h"
 #include "providers/mrc/gid_table.h"
@@ -57,9 +58,8 @@ int find_libibverbs_abi() {
 
 std::string find_provider() {
   std::error_code ignored;
-  const fs::path self = fs::read_symlink("/proc/self/exe", ignored);
-  const fs::path beside = self.parent_path().parent_path() / "lib" / "libmrc-rdmav34.so";
-  if (exists(beside)) return beside;
+  std::string elsewhere;
+  if (const std::string own = find_provider_place(&elsewhere); !own.empty()) return own + "-rdmav34.so";
   for (const fs::path library : {"/usr/lib", "/usr/local/lib", "/usr/lib64"}) {
     if (exists(library / "libibverbs/libmrc-rdmav34.so")) return library / "libibverbs/libmrc-rdmav34.so";
     for (const auto& entry : fs::directory_iterator(library, ignored))

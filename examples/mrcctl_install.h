@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mrcctl tree and mrcctl install: the files by which a machine shows the device for good.
+// mrcctl tree, install and uninstall: the files by which a machine shows the device for good.
 #pragma once
 
 #include <string>
@@ -9,8 +9,13 @@ namespace mrc {
 // Writes a tree for SYSFS_PATH into a new directory. The exit status.
 int make_tree(const std::string& directory);
 
-// Driver file, device file at boot, no kernel RDMA; below `root`, which is / or a package's staging
-// directory. The exit status.
-int install_files(const std::string& root);
+// The words are those behind the command: [--root DIR] [--blacklist-ib-core] [--yes]. Says what would change,
+// and changes it only with --yes. The exit status: 1 if a file is in the way or cannot be written, 2 for a
+// word that is not known.
+int install_files(int count, char** words);
+
+// [--root DIR] [--yes]. Removes what install_files() wrote and nobody changed since. The exit status: 1 if
+// something had to be left.
+int uninstall_files(int count, char** words);
 
 }  // namespace mrc

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "dpdk_io/host/private_file.h"
 #include "examples/mrc_top_pages.h"
 
 namespace mrc {
@@ -19,7 +20,7 @@ namespace {
 constexpr int kTries = 300;  // of 10 ms: a busy machine may take a while
 
 StatsPage* map_writable(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  const int fd = open_private_file(path, O_RDWR);
   if (fd < 0) return nullptr;
   void* mapped = MAP_FAILED;
   // A page that is too short would be a trap.
@@ -49,10 +50,11 @@ bool show(const std::string& run_directory, const ProcessStats& process) {
   if (page != nullptr) munmap(page, sizeof(StatsPage));
   std::fflush(stdout);
   const std::string file = run_directory + "/" + StatsPage::kStatePrefix + slot;
-  std::ifstream text(file);
-  if (told && text.peek() != std::ifstream::traits_type::eof()) {
+  std::ifstream text;
+  if (told && is_private_file(file)) text.open(file);
+  if (text.is_open() && text.peek() != std::ifstream::traits_type::eof()) {
     std::cout << text.rdbuf() << std::flush;
-    unlink(file.c_str());
+    remove_private_file(file);
     return true;
   }
   std::printf(

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mrcrun COMMAND...: runs any verbs program with mrc0 visible, from the build tree, as root or not. It
+// mrcrun COMMAND...: runs any verbs program with mrc0 visible, as root or not. It
 // prepares what the program will see and then executes it, so status and signals are the program's own.
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -12,8 +10,10 @@
 #include <string>
 
 #include "dpdk_io/device_config.h"
-#include "dpdk_io/run_directory.h"
+#include "dpdk_io/host/run_directory.h"
 #include "examples/mrcrun_view.h"
+#include "examples/provider_place.h"
+#include "examples/terminal/program_words.h"
 #include "providers/mrc/class_tree.h"
 
 namespace mrc {
@@ -21,6 +21,7 @@ namespace {
 
 constexpr const char* kUsage =
     R"(usage: mrcrun [--view] [--] COMMAND [ARGUMENT...]
+       mrcrun --help | --version
 
 Runs COMMAND and everything it starts with the RDMA device mrc0 visible to libibverbs, for example
   mrcrun ibv_devinfo -v
@@ -38,24 +39,6 @@ constexpr int kCannotPrepare = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
-// Where libibverbs shall look: it appends "-rdmav34.so" itself. Empty: `error` says why.
-std::string find_provider(std::string* error) {
-  char self[PATH_MAX];
-  const ssize_t length = readlink("/proc/self/exe", self, sizeof self);
-  if (length <= 0 || length == static_cast<ssize_t>(sizeof self)) {
-    *error = std::string("cannot find out where mrcrun is: ") + std::strerror(errno);
-    return {};
-  }
-  std::string directory(self, static_cast<size_t>(length));
-  for (int up = 0; up < 2; ++up) directory.erase(directory.rfind('/'));
-  std::string provider = directory + "/lib/libmrc";
-  const std::string file = provider + "-rdmav34.so";
-  if (access(file.c_str(), R_OK) == 0) return provider;
-  *error =
-      "there is no " + file + ": " + std::strerror(errno) + "; build it, and keep bin/ and lib/ side by side";
-  return {};
-}
-
 // Broken settings are for the program to report: it may not even use the device.
 std::string device_name() {
   DeviceConfig config;
@@ -70,7 +53,7 @@ void prepend(const char* variable, const std::string& value) {
 }
 
 bool prepare(bool view, std::string* error) {
-  const std::string provider = find_provider(error);
+  const std::string provider = find_provider_place(error);
   if (provider.empty()) return false;
   const std::string device = device_name();
   if (device.compare(0, 3, "mrc") != 0) {
@@ -96,19 +79,18 @@ bool prepare(bool view, std::string* error) {
 }
 
 int run(int count, char** arguments) {
+  // Only words before COMMAND are ours.
+  if (count > 1 && answer_word("mrcrun", kUsage, arguments[1])) return 0;
   int at = 1;
-  if (count > 1 && (std::strcmp(arguments[1], "--help") == 0 || std::strcmp(arguments[1], "-h") == 0)) {
-    std::fputs(kUsage, stdout);
-    return 0;
-  }
   const bool view = count > 1 && std::strcmp(arguments[1], "--view") == 0;
   if (view) ++at;
   const bool ended = count > at && std::strcmp(arguments[at], "--") == 0;
   if (ended) ++at;
-  if (at >= count || (!ended && arguments[at][0] == '-')) {
+  if (at >= count) {
     std::fputs(kUsage, stderr);
-    return 2;
+    return kCalledWrongly;
   }
+  if (!ended && arguments[at][0] == '-') return refuse_word("mrcrun", arguments[at]);
   std::string error;
   if (!prepare(view, &error)) {
     const bool named = error.compare(0, 5, "mrc: ") == 0;

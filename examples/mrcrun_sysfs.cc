@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "dpdk_io/host/private_file.h"
 #include "examples/mrcrun_view.h"
 #include "providers/mrc/class_tree.h"
 #include "providers/mrc/gid_table.h"
@@ -23,12 +24,12 @@ namespace {
 
 constexpr size_t kTreesKept = 8;
 const std::string kPrefix = "sys.";
-const std::string kUnfinished = "sys.new";  // only its maker sees it, under the lock
+const std::string kUnfinished = ".new";  // behind the name of a tree; only its maker sees it, under the lock
 
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& directory)
-      : fd_(open((directory + "/sys-lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+      : fd_(open_private_file(directory + "/sys-lock", O_RDWR | O_CREAT)) {
     if (fd_ >= 0 && flock(fd_, LOCK_EX) != 0) {
       close(fd_);
       fd_ = -1;
@@ -50,16 +51,27 @@ void remove_all(const std::string& path) {
   std::filesystem::remove_all(path, ignored);  // follows no links
 }
 
+// "sys.0123456789abcdef", and ".new" behind it if it is unfinished. Nothing else is ours to remove.
+bool is_tree(const std::string& name, const struct stat& status, bool unfinished) {
+  constexpr size_t kDigits = 16;
+  const size_t end = kPrefix.size() + kDigits;
+  return S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+         name.compare(0, kPrefix.size(), kPrefix) == 0 && name.size() >= end &&
+         name.find_first_not_of("0123456789abcdef", kPrefix.size()) ==
+             (unfinished ? end : std::string::npos) &&
+         name.substr(end) == (unfinished ? kUnfinished : std::string());
+}
+
 // The trees in the run directory, latest first.
-std::vector<std::string> list_trees(const std::string& directory) {
+std::vector<std::string> list_trees(const std::string& directory, bool unfinished) {
   std::vector<std::pair<timespec, std::string>> found;
   DIR* open = opendir(directory.c_str());
   if (open == nullptr) return {};
   while (const dirent* entry = readdir(open)) {
     const std::string name = entry->d_name;
     struct stat status;
-    if (name.compare(0, kPrefix.size(), kPrefix) != 0 || name == kUnfinished) continue;
-    if (fstatat(dirfd(open), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0)
+    if (fstatat(dirfd(open), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        is_tree(name, status, unfinished))
       found.emplace_back(status.st_mtim, name);
   }
   closedir(open);
@@ -86,8 +98,8 @@ bool make_sysfs_view(const std::string& run_directory, const std::string& device
   // The time of the root says when the tree was last used; those of the files below must not change, because
   // libibverbs takes a device whose time has changed for another.
   if (utimensat(AT_FDCWD, path->c_str(), nullptr, 0) == 0) return true;
-  const std::string unfinished = run_directory + "/" + kUnfinished;
-  remove_all(unfinished);
+  for (const std::string& left : list_trees(run_directory, true)) remove_all(run_directory + "/" + left);
+  const std::string unfinished = *path + kUnfinished;
   if (mkdir(unfinished.c_str(), 0755) != 0) {
     *error = "cannot make " + unfinished + ": " + std::strerror(errno);
     return false;
@@ -97,7 +109,7 @@ bool make_sysfs_view(const std::string& run_directory, const std::string& device
     *error = "cannot make " + *path + ": " + std::strerror(errno);
     return false;
   }
-  const auto trees = list_trees(run_directory);
+  const auto trees = list_trees(run_directory, false);
   for (size_t i = kTreesKept; i < trees.size(); ++i) remove_all(run_directory + "/" + trees[i]);
   return true;
 }

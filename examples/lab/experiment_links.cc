@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Experiments with links: of the host, and between leaves and spines.
 #include <algorithm>
+#include <cstdint>
 
 #include "examples/lab/experiment_scenario.h"
 
@@ -9,8 +10,6 @@ namespace {
 
 // How much less than its share of the links a flow may get.
 constexpr double kShareKept = 0.93;
-constexpr double kOnePlaneDown = 0.7;
-constexpr double kRecovered = 0.95;
 
 std::string nic_link(uint32_t plane) {
   const std::string number = std::to_string(plane);

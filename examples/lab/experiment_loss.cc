@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Loss on all paths, for MRC and for plain RoCEv2 RC over the same fabric.
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
 #include "examples/lab/experiment_scenario.h"
 
 namespace mrc::lab {

@@ -11,6 +11,7 @@
 #include "examples/lab/experiment.h"
 #include "examples/lab/experiment_plot.h"
 #include "examples/lab/experiment_report.h"
+#include "examples/terminal/progress_line.h"
 
 namespace mrc::lab {
 namespace {
@@ -24,13 +25,14 @@ struct Wanted {
   fs::path page;  // empty: none
 };
 
-// Beside the program's directory, which in a build is build/.
+// In a build folder beside its bin/; of an installed program where the user is.
 fs::path usual_output() {
   std::error_code ignored;
-  return fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path() / "experiments";
+  const fs::path around = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  return fs::exists(around / "CMakeCache.txt", ignored) ? around / "experiments" : "mrc_experiments";
 }
 
-int refuse(const std::string& why) {
+int wrong_usage(const std::string& why) {
   std::string names;
   for (const Experiment& experiment : experiments()) names += " " + experiment.name;
   std::fprintf(stderr,
@@ -85,13 +87,17 @@ const std::vector<Experiment>& experiments() {
 int run_experiments(char** words) {
   Wanted wanted;
   std::string error;
-  if (!parse(words, &wanted, &error)) return refuse(error);
+  if (!parse(words, &wanted, &error)) return wrong_usage(error);
   std::error_code ignored;
   fs::create_directories(wanted.pictures, ignored);
   std::string page = markdown_head();
   bool good = true;
+  ProgressLine progress("experiment", wanted.experiments.size());
+  uint64_t part = 0;
   for (const Experiment* experiment : wanted.experiments) {
+    progress.begin(++part, experiment->name);
     const Result result = experiment->run();
+    progress.hide();
     good = all_ok(result) && good;
     const fs::path picture = wanted.pictures / (experiment->name + ".svg");
     if (result.trouble.empty()) std::ofstream(picture) << plot(experiment->title, result);

@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 
 namespace mrc::lab {
 namespace {
 
 constexpr double kSettleSeconds = 1;        // "back within 1 s"
 constexpr double kCheckedPhaseSeconds = 1;  // the second round is shorter
-constexpr double kStartSeconds = 15;
+constexpr double kTrafficSeconds = 15;
 
 double sum_of_seconds(const std::vector<Phase>& phases) {
   double sum = 0;
@@ -38,7 +39,7 @@ std::vector<PhaseResult> measure(const std::vector<Phase>& phases, const Scenari
   if (!result->trouble.empty()) return {};
   Flow flow(&lab, "h1", "h2", write_flow(sum_of_seconds(phases) + 2));
   Timeline timeline(&lab, {{"h1 to h2", "h2"}});
-  if (!timeline.wait_for_traffic(kStartSeconds)) {
+  if (!timeline.wait_for_traffic(kTrafficSeconds)) {
     lab.fault("all clear");
     result->trouble = "no traffic: " + flow.finish();
     return {};
@@ -69,7 +70,7 @@ void check_bytes(const std::vector<Phase>& phases, const ScenarioOptions& option
   if (!options.prepare.empty()) lab.fault(options.prepare);
   Flow flow(&lab, "h1", "h2", checked_flow(kCheckedPhaseSeconds * static_cast<double>(phases.size()) + 1));
   Timeline timeline(&lab, {{"h1 to h2", "h2"}});
-  timeline.wait_for_traffic(kStartSeconds);
+  timeline.wait_for_traffic(kTrafficSeconds);
   for (const Phase& phase : phases) {
     if (!phase.steps.empty()) lab.fault(phase.steps);
     timeline.watch(std::min(phase.seconds, kCheckedPhaseSeconds));

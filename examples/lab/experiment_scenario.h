@@ -19,6 +19,10 @@ Shape usual_shape();
 inline constexpr int kLinkMbit = 60;
 std::string limit_host_links(int mbit = kLinkMbit);
 
+// What is asked of the throughput, of what it was before.
+inline constexpr double kOnePlaneDown = 0.7;
+inline constexpr double kRecovered = 0.95;
+
 struct Phase {
   std::string label;
   std::string steps;  // at its beginning; may be empty

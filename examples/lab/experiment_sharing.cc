@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Several flows: two on one path, and many to one host beside a victim.
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
 
 #include "examples/lab/experiment_scenario.h"
 

@@ -5,9 +5,6 @@
 namespace mrc::lab {
 namespace {
 
-constexpr double kOnePlaneDown = 0.7;
-constexpr double kRecovered = 0.95;
-
 Result dead_switch(const std::string& name, double target_while_dead) {
   Result result;
   const std::vector<PhaseResult> found = run_scenario(

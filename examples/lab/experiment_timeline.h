@@ -2,6 +2,7 @@
 // Watches throughput from the statistics pages of the hosts' processes while faults come and go.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -3,6 +3,7 @@
 // kernel takes everything down when the process ends, however it ends.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

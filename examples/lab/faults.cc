@@ -2,6 +2,7 @@
 #include "examples/lab/faults.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
 

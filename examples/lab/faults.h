@@ -2,6 +2,7 @@
 // Breaks a fabric and mends it: keeps what is wrong with every direction of every link and tells the kernel.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

@@ -4,8 +4,10 @@
 // fabric down.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include "examples/lab/fabric.h"
 #include "examples/lab/faults.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "examples/lab/host_config.h"
 
+#include <cstdint>
+
 namespace mrc::lab {
 namespace {
 

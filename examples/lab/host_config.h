@@ -2,6 +2,7 @@
 // The settings file of a host's device.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "examples/lab/topology.h"

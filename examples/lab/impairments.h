@@ -3,6 +3,7 @@
 // changed through a map.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "examples/lab/fabric.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "examples/lab/show.h"
 
+#include <cstdint>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

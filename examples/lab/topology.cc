@@ -2,6 +2,7 @@
 #include "examples/lab/topology.h"
 
 #include <cstdio>
+#include <utility>
 
 namespace mrc::lab {
 namespace {

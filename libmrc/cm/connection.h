@@ -20,6 +20,7 @@ namespace mrc::cm {
 struct GidPair {
   IpAddress local;
   IpAddress remote;
+  friend bool operator==(const GidPair&, const GidPair&) = default;
 };
 
 // What one end says about its queue pair.
@@ -65,7 +66,12 @@ struct Connection {
   uint64_t guid_there = 0;
   uint8_t mtu = 0;
   uint8_t ack_timeout = 0;
-  uint64_t transaction = 0;
+  uint64_t transaction = 0;  // every message of the connection has it, but for a disconnect that they begin
+
+  // Somebody asked for a connection in the name of the peer's queue pair: the peer was asked whether it still
+  // has this one, in a transaction of its own.
+  uint64_t doubt = 0;  // 0: nobody did
+  Nanoseconds doubted_at = 0;
 
   // The message that is repeated until it is answered.
   std::optional<Mad> repeated;
@@ -99,7 +105,8 @@ struct Event {
 struct Outgoing {
   Mad mad;
   GidPair gids;
-  Target target;  // which process there, if it is one of this host
+  Target target;             // which process there, if it is one of this host
+  bool to_stranger = false;  // with whom there is no connection, and who may not be there
 };
 
 }  // namespace mrc::cm

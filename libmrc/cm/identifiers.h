@@ -37,6 +37,7 @@ enum class RejectReason : uint16_t {
   kInvalidServiceId = 8,
   kInvalidTransport = 9,
   kStaleConnection = 10,
+  kInvalidGid = 12,
   kInvalidMtu = 26,
   kConsumer = 28,
 };

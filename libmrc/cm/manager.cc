@@ -35,7 +35,10 @@ PrivateData<kBytes> with_addresses(const IpServiceHeader& addresses, std::span<c
 }  // namespace
 
 Manager::Manager(const ManagerConfig& config)
-    : config_(config), next_id_(static_cast<uint32_t>(config.seed) & kNumberMask), random_(config.seed) {}
+    : config_(config),
+      seeded_(config.seed),
+      random_(config.random != nullptr ? *config.random : seeded_),
+      answers_(random_, config.answers_per_second, config.answers_at_once) {}
 
 void Manager::stop_listening(uint64_t owner) {
   std::erase_if(listeners_, [owner](const Listener& listener) { return listener.owner == owner; });
@@ -68,20 +71,19 @@ Connection* Manager::create() {
   if (connections_.size() >= std::min<size_t>(config_.connections_max, kNumberMask)) return nullptr;
   uint32_t id;
   do {
-    next_id_ = (next_id_ + 1) & kNumberMask;
-    id = config_.slot << kSlotShift | next_id_;
-  } while (connections_.contains(id));
+    id = config_.slot << kSlotShift | (static_cast<uint32_t>(random_.next()) & kNumberMask);
+  } while (id == 0 || connections_.contains(id));
   Connection& connection = connections_[id];
   connection.local = CommunicationId{id};
-  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-  connection.transaction = random_ >> 32 << 32 | id;
+  connection.transaction = random_.next();
   return &connection;
 }
 
 void Manager::erase(Connection& connection) {
-  set_deadline(connection, kNever);
+  set_state(connection, State::kIdle);
   if (!connection.active) {
-    const RemoteName name{connection.guid_there, static_cast<uint32_t>(connection.remote)};
+    const RemoteName name{connection.gids.remote.bytes, connection.guid_there,
+                          static_cast<uint32_t>(connection.remote)};
     const auto found = by_remote_.find(name);
     if (found != by_remote_.end() && found->second == connection.local) by_remote_.erase(found);
   }
@@ -242,7 +244,10 @@ bool Manager::reject(CommunicationId id, RejectReason reason, std::span<const ui
 bool Manager::disconnect(CommunicationId id, std::span<const uint8_t> private_data, Nanoseconds now) {
   Connection* connection = look_up(id);
   if (connection == nullptr) return false;
-  if (connection->state == State::kDisconnectSent || connection->state == State::kTimeWait) return true;
+  // Also if the other side was first, however long ago.
+  const bool over = connection->state == State::kIdle && connection->remote != CommunicationId{};
+  if (over || connection->state == State::kDisconnectSent || connection->state == State::kTimeWait)
+    return true;
   if (connection->state != State::kEstablished) return false;
   set_state(*connection, State::kDisconnectSent);
   send_until_answered(*connection,

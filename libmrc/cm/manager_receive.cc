@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the connection manager does with messages (IBTA 12.9.7). Messages may be lost, come twice, late, or
-// from nowhere.
+// What the connection manager does with messages (IBTA 12.9.7). Messages may be lost, come twice, late, from
+// nowhere, or from somebody who says that he is somebody else: docs/threat-model.md has what each must match.
 #include <algorithm>
+#include <variant>
 
 #include "libmrc/cm/manager.h"
 #include "libmrc/wire/bytes.h"
@@ -22,14 +23,10 @@ std::vector<uint8_t> behind_addresses(const PrivateData<kBytes>& data) {
 constexpr uint8_t kMtuMin = 1;
 constexpr uint8_t kMtuMax = 5;
 
-// As service requests have no GUID, their sender is known by its GID.
-uint64_t name_of(const IpAddress& gid) {
-  uint64_t name = 0xCBF29CE484222325u;  // FNV-1a
-  for (const uint8_t byte : gid.bytes) name = (name ^ byte) * 0x100000001B3u;
-  return name;
-}
+// A peer that was asked whether it still has a connection is not asked again so soon.
+constexpr Nanoseconds kDoubtInterval = 10 * kSecond;
 
-Target process_of(CommunicationId id) {
+Target asker_process(CommunicationId id) {
   Target target;
   target.kind = Target::Kind::kProcess;
   target.slot = slot_of(id);
@@ -48,19 +45,51 @@ void Manager::receive(std::span<const uint8_t> mad, const GidPair& gids, Nanosec
   std::visit([&](const auto& body) { on(body, gids, message->transaction, now); }, message->body);
 }
 
-// The connection that a message names by both ids.
-Connection* Manager::look_up(CommunicationId id, CommunicationId remote) {
+bool Manager::belongs(const Connection& connection, const GidPair& gids, uint64_t transaction) {
+  if (connection.gids == gids && connection.transaction == transaction) return true;
+  ++counters_.mismatched;
+  return false;
+}
+
+Connection* Manager::look_up(CommunicationId id, CommunicationId remote, const GidPair& gids) {
   Connection* connection = look_up(id);
-  if (connection != nullptr && connection->remote == remote) return connection;
-  ++counters_.unexpected;
+  if (connection == nullptr || connection->remote != remote) {
+    ++counters_.unexpected;
+    return nullptr;
+  }
+  if (connection->gids == gids) return connection;
+  ++counters_.mismatched;
   return nullptr;
+}
+
+Connection* Manager::look_up(CommunicationId id, CommunicationId remote, const GidPair& gids,
+                             uint64_t transaction) {
+  Connection* connection = look_up(id, remote, gids);
+  return connection != nullptr && belongs(*connection, gids, transaction) ? connection : nullptr;
+}
+
+void Manager::answer_stranger(const GidPair& gids, CommunicationId asker, const Message& message,
+                              Nanoseconds now) {
+  if (!answers_.take(gids.remote, now)) {
+    ++counters_.unheard;
+    return;
+  }
+  send_to(gids, asker_process(asker), encode(message));
+  outgoing_.back().to_stranger = true;
+}
+
+bool Manager::takes_more_of(const GidPair& gids) const {
+  const auto found = pending_.find(gids.remote.bytes);
+  return found == pending_.end() || found->second < config_.pending_per_source_max;
 }
 
 // --- REQ ---
 
 void Manager::on(const Request& message, const GidPair& gids, uint64_t transaction, Nanoseconds now) {
-  if (repeats_request(message)) return;
-  const auto refuse = [&](RejectReason reason) { answer_reject(message, gids, transaction, reason); };
+  if (repeats_request(message, gids, transaction)) return;
+  const auto refuse = [&](RejectReason reason) { answer_reject(message, gids, transaction, reason, now); };
+  if (message.local_gid != gids.remote || message.remote_gid != gids.local)
+    return refuse(RejectReason::kInvalidGid);
   if (message.transport != kTransportReliable && message.transport != kTransportUnreliable)
     return refuse(RejectReason::kInvalidTransport);
   if (message.mtu < kMtuMin || message.mtu > kMtuMax) return refuse(RejectReason::kInvalidMtu);
@@ -68,7 +97,12 @@ void Manager::on(const Request& message, const GidPair& gids, uint64_t transacti
   if (!addresses) return refuse(RejectReason::kUnsupportedRequest);
   const Listener* listener = find_listener(message.service, addresses->destination, false);
   if (listener == nullptr) return refuse(RejectReason::kInvalidServiceId);
-  if (end_stale(message, now)) return refuse(RejectReason::kStaleConnection);
+  if (Connection* known = connected_to(message, gids); known != nullptr)
+    return doubts(*known, now) ? void() : refuse(RejectReason::kStaleConnection);
+  if (!takes_more_of(gids)) {
+    ++counters_.unheard;
+    return;
+  }
   Connection* connection = create();
   if (connection == nullptr) return refuse(RejectReason::kNoResources);
   connection->remote = message.local;
@@ -89,7 +123,7 @@ void Manager::on(const Request& message, const GidPair& gids, uint64_t transacti
   there.rnr_retry_count = message.rnr_retry_count;
   there.flow_control = message.flow_control;
   there.shared_receives = message.shared_receives;
-  by_remote_[{message.guid, static_cast<uint32_t>(message.local)}] = connection->local;
+  by_remote_[{gids.remote.bytes, message.guid, static_cast<uint32_t>(message.local)}] = connection->local;
   set_state(*connection, State::kRequestReceived);
   Event& event = tell(*connection, Event::Kind::kRequest);
   event.owner = listener->owner;
@@ -97,14 +131,15 @@ void Manager::on(const Request& message, const GidPair& gids, uint64_t transacti
 }
 
 // True: the request is known and has been dealt with.
-bool Manager::repeats_request(const Request& message) {
-  const auto known = by_remote_.find({message.guid, static_cast<uint32_t>(message.local)});
+bool Manager::repeats_request(const Request& message, const GidPair& gids, uint64_t transaction) {
+  const auto known = by_remote_.find({gids.remote.bytes, message.guid, static_cast<uint32_t>(message.local)});
   if (known == by_remote_.end()) return false;
   Connection* connection = look_up(known->second);
   if (connection->state == State::kIdle) {
     by_remote_.erase(known);
     return false;
   }
+  if (!belongs(*connection, gids, transaction)) return true;
   ++counters_.unexpected;
   if (connection->state == State::kRequestReceived) send_receipt(*connection, Subject::kRequest);
   // The reply, or that it was rejected.
@@ -114,29 +149,39 @@ bool Manager::repeats_request(const Request& message) {
   return true;
 }
 
-// IBTA 12.9.8.3.1: a queue pair that asks for a connection has none; if we think otherwise we are wrong.
-bool Manager::end_stale(const Request& message, Nanoseconds now) {
-  if (message.qpn == Qpn{}) return false;
-  for (auto& [id, connection] : connections_) {
-    if (connection.state != State::kEstablished || connection.there.qpn != message.qpn) continue;
-    if (connection.guid_there != message.guid) continue;
-    lost(connection.local, now);
-    return true;
-  }
-  return false;
+// IBTA 12.9.8.3: a queue pair that asks for a connection has none, and if we think otherwise we may be wrong;
+// but anybody can ask in its name.
+Connection* Manager::connected_to(const Request& message, const GidPair& gids) {
+  if (message.qpn == Qpn{}) return nullptr;
+  const auto found = established_.find({gids.remote.bytes, message.guid, message.qpn.value()});
+  return found == established_.end() ? nullptr : look_up(found->second);
+}
+
+// So its peer is asked, by a disconnect that names no queue pair: who has the connection takes no notice, who
+// does not know it says so. The request is not answered; when it comes again, the connection is gone or real.
+// False: the peer was asked not long ago.
+bool Manager::doubts(Connection& connection, Nanoseconds now) {
+  if (connection.doubt != 0 && now - connection.doubted_at < kDoubtInterval) return false;
+  do {
+    connection.doubt = random_.next();
+  } while (connection.doubt == 0);
+  connection.doubted_at = now;
+  const DisconnectRequest question{connection.local, connection.remote, Qpn{}, {}};
+  send_to(connection.gids, target_of_peer(connection), encode({connection.doubt, question}));
+  return true;
 }
 
 void Manager::answer_reject(const Request& message, const GidPair& gids, uint64_t transaction,
-                            RejectReason reason) {
+                            RejectReason reason, Nanoseconds now) {
   Rejection rejection;
   rejection.remote = message.local;
   rejection.reason = reason;
-  send_to(gids, process_of(message.local), encode({transaction, rejection}));
+  answer_stranger(gids, message.local, {transaction, rejection}, now);
 }
 
 // --- MRA, REJ ---
 
-void Manager::on(const Receipt& message, const GidPair&, uint64_t, Nanoseconds now) {
+void Manager::on(const Receipt& message, const GidPair& gids, uint64_t transaction, Nanoseconds now) {
   Connection* connection = look_up(message.remote);
   const bool expected = connection != nullptr &&
                         ((connection->state == State::kRequestSent && message.subject == Subject::kRequest) ||
@@ -145,20 +190,27 @@ void Manager::on(const Receipt& message, const GidPair&, uint64_t, Nanoseconds n
     ++counters_.unexpected;
     return;
   }
+  if (!belongs(*connection, gids, transaction)) return;
   set_deadline(*connection, now + (Nanoseconds{4096} << message.service_timeout));
 }
 
-void Manager::on(const Rejection& message, const GidPair&, uint64_t, Nanoseconds now) {
+// Who gives up before he has heard of us knows no id of ours, but we know his.
+Connection* Manager::named_by(const Rejection& message, const GidPair& gids) {
   Connection* connection = look_up(message.remote);
-  if (connection == nullptr && message.reason == RejectReason::kTimeout && message.info_bytes >= 8) {
-    const auto known =
-        by_remote_.find({load_be<uint64_t>(message.info.data()), static_cast<uint32_t>(message.local)});
-    if (known != by_remote_.end()) connection = look_up(known->second);
-  }
+  if (connection != nullptr || message.reason != RejectReason::kTimeout || message.info_bytes < 8)
+    return connection;
+  const auto known = by_remote_.find(
+      {gids.remote.bytes, load_be<uint64_t>(message.info.data()), static_cast<uint32_t>(message.local)});
+  return known == by_remote_.end() ? nullptr : look_up(known->second);
+}
+
+void Manager::on(const Rejection& message, const GidPair& gids, uint64_t transaction, Nanoseconds now) {
+  Connection* connection = named_by(message, gids);
   if (connection == nullptr) {
     ++counters_.unexpected;
     return;
   }
+  if (!belongs(*connection, gids, transaction)) return;
   switch (connection->state) {
     case State::kRequestSent:
     case State::kRequestReceived:
@@ -179,7 +231,7 @@ void Manager::on(const Rejection& message, const GidPair&, uint64_t, Nanoseconds
 
 // --- REP, RTU ---
 
-void Manager::on(const Reply& message, const GidPair& gids, uint64_t transaction, Nanoseconds) {
+void Manager::on(const Reply& message, const GidPair& gids, uint64_t transaction, Nanoseconds now) {
   Connection* connection = look_up(message.remote);
   if (connection == nullptr || !connection->active) {
     ++counters_.unexpected;
@@ -188,8 +240,9 @@ void Manager::on(const Reply& message, const GidPair& gids, uint64_t transaction
     rejection.remote = message.local;
     rejection.subject = Subject::kReply;
     rejection.reason = RejectReason::kInvalidCommunicationId;
-    return send_to(gids, process_of(message.local), encode({transaction, rejection}));
+    return answer_stranger(gids, message.local, {transaction, rejection}, now);
   }
+  if (!belongs(*connection, gids, transaction)) return;
   if (connection->state != State::kRequestSent) {
     ++counters_.unexpected;
     if (connection->remote != message.local) return;
@@ -215,8 +268,8 @@ void Manager::on(const Reply& message, const GidPair& gids, uint64_t transaction
   tell(*connection, Event::Kind::kReply).private_data = all_of(message.private_data);
 }
 
-void Manager::on(const Ready& message, const GidPair&, uint64_t, Nanoseconds) {
-  Connection* connection = look_up(message.remote, message.local);
+void Manager::on(const Ready& message, const GidPair& gids, uint64_t transaction, Nanoseconds) {
+  Connection* connection = look_up(message.remote, message.local, gids, transaction);
   if (connection == nullptr) return;
   if (connection->state != State::kReplySent) {
     ++counters_.unexpected;
@@ -230,15 +283,21 @@ void Manager::on(const Ready& message, const GidPair&, uint64_t, Nanoseconds) {
 
 void Manager::on(const DisconnectRequest& message, const GidPair& gids, uint64_t transaction,
                  Nanoseconds now) {
-  // Always answered: who asks to end a connection shall not wait for one that is over here.
   const DisconnectReply reply{message.remote, message.local, {}};
-  Connection* connection = look_up(message.remote, message.local);
-  if (connection != nullptr && connection->here.qpn != message.remote_qpn) {
+  const Connection* known = find(message.remote);
+  if (known == nullptr || known->remote != message.local) {
+    // Who asks to end a connection shall not wait for one that is over here.
+    ++counters_.unexpected;
+    return answer_stranger(gids, message.local, {transaction, reply}, now);
+  }
+  // The transaction is a new one of theirs, but they know our queue pair.
+  Connection* connection = look_up(message.remote, message.local, gids);
+  if (connection == nullptr) return;
+  if (connection->here.qpn != message.remote_qpn) {
     ++counters_.unexpected;
     return;
   }
-  send_to(gids, process_of(message.local), encode({transaction, reply}));
-  if (connection == nullptr) return;
+  send_to(gids, asker_process(message.local), encode({transaction, reply}));
   switch (connection->state) {
     case State::kReplySent:
       // It was ready, then; but the message that says so is late or lost.
@@ -253,9 +312,15 @@ void Manager::on(const DisconnectRequest& message, const GidPair& gids, uint64_t
   }
 }
 
-void Manager::on(const DisconnectReply& message, const GidPair&, uint64_t, Nanoseconds now) {
-  Connection* connection = look_up(message.remote, message.local);
+void Manager::on(const DisconnectReply& message, const GidPair& gids, uint64_t transaction, Nanoseconds now) {
+  Connection* connection = look_up(message.remote, message.local, gids);
   if (connection == nullptr) return;
+  if (connection->doubt != 0 && connection->doubt == transaction) {
+    // It was right to doubt: the peer knows nothing of it.
+    if (connection->state == State::kEstablished) lost(connection->local, now);
+    return;
+  }
+  if (!belongs(*connection, gids, transaction)) return;
   if (connection->state != State::kDisconnectSent) {
     ++counters_.unexpected;
     return;
@@ -266,21 +331,24 @@ void Manager::on(const DisconnectReply& message, const GidPair&, uint64_t, Nanos
 
 // --- SIDR ---
 
-void Manager::answer_unsupported(const ServiceRequest& message, const GidPair& gids, uint64_t transaction) {
+void Manager::answer_unsupported(const ServiceRequest& message, const GidPair& gids, uint64_t transaction,
+                                 Nanoseconds now) {
   ServiceReply reply;
   reply.request = message.request;
   reply.service = message.service;
   reply.status = ServiceStatus::kUnsupported;
-  send_to(gids, process_of(message.request), encode({transaction, reply}));
+  answer_stranger(gids, message.request, {transaction, reply}, now);
 }
 
-void Manager::on(const ServiceRequest& message, const GidPair& gids, uint64_t transaction, Nanoseconds) {
-  const RemoteName name{name_of(gids.remote), static_cast<uint32_t>(message.request)};
+void Manager::on(const ServiceRequest& message, const GidPair& gids, uint64_t transaction, Nanoseconds now) {
+  const RemoteName name{gids.remote.bytes, 0, static_cast<uint32_t>(message.request)};
   if (const auto known = by_remote_.find(name); known != by_remote_.end()) {
     Connection* connection = look_up(known->second);
     if (connection->state != State::kIdle) {
+      if (!belongs(*connection, gids, transaction)) return;
       ++counters_.unexpected;
-      if (connection->repeated) send_to(connection->gids, process_of(message.request), *connection->repeated);
+      if (connection->repeated)
+        send_to(connection->gids, asker_process(message.request), *connection->repeated);
       return;
     }
     by_remote_.erase(known);
@@ -288,10 +356,13 @@ void Manager::on(const ServiceRequest& message, const GidPair& gids, uint64_t tr
   const auto addresses = read_ip_service(message.private_data);
   const Listener* listener =
       addresses ? find_listener(message.service, addresses->destination, true) : nullptr;
+  if (listener != nullptr && !takes_more_of(gids)) {
+    ++counters_.unheard;
+    return;
+  }
   Connection* connection = listener != nullptr ? create() : nullptr;
-  if (connection == nullptr) return answer_unsupported(message, gids, transaction);
+  if (connection == nullptr) return answer_unsupported(message, gids, transaction, now);
   connection->remote = message.request;
-  connection->guid_there = name.first;
   connection->service = message.service;
   connection->addresses = *addresses;
   connection->gids = gids;
@@ -304,12 +375,13 @@ void Manager::on(const ServiceRequest& message, const GidPair& gids, uint64_t tr
   event.private_data = behind_addresses(message.private_data);
 }
 
-void Manager::on(const ServiceReply& message, const GidPair&, uint64_t, Nanoseconds) {
+void Manager::on(const ServiceReply& message, const GidPair& gids, uint64_t transaction, Nanoseconds) {
   Connection* connection = look_up(message.request);
   if (connection == nullptr || connection->state != State::kServiceRequestSent) {
     ++counters_.unexpected;
     return;
   }
+  if (!belongs(*connection, gids, transaction)) return;
   connection->there.qpn = message.qpn;
   connection->there.queue_key = message.queue_key;
   Event& event = tell(*connection, Event::Kind::kServiceReply);

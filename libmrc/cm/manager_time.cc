@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // How the connection manager sends, repeats and gives up.
 #include <algorithm>
+#include <optional>
 
 #include "libmrc/cm/manager.h"
 #include "libmrc/wire/bytes.h"
@@ -11,12 +12,38 @@ namespace {
 // IBTA 12.6.6: how long the other side may take when it is told that we take a while.
 constexpr uint8_t kReceiptTimeout = 24;  // 69 s
 
+// Asked for by somebody who has not yet shown that he is where he says.
+bool is_pending(const Connection& connection) {
+  return !connection.active &&
+         (connection.state == State::kRequestReceived || connection.state == State::kReplySent ||
+          connection.state == State::kServiceRequestReceived);
+}
+
 }  // namespace
 
 void Manager::set_state(Connection& connection, State state) {
+  leave_state(connection);
   connection.state = state;
+  enter_state(connection);
   connection.repeated.reset();
   set_deadline(connection, kNever);
+}
+
+// What is counted by source, and what is found by the peer's queue pair.
+void Manager::enter_state(const Connection& connection) {
+  if (is_pending(connection)) ++pending_[connection.gids.remote.bytes];
+  if (connection.state == State::kEstablished) established_[peer_of(connection)] = connection.local;
+}
+
+void Manager::leave_state(const Connection& connection) {
+  if (is_pending(connection)) {
+    const auto found = pending_.find(connection.gids.remote.bytes);
+    if (--found->second == 0) pending_.erase(found);
+  }
+  if (connection.state == State::kEstablished) {
+    const auto found = established_.find(peer_of(connection));
+    if (found != established_.end() && found->second == connection.local) established_.erase(found);
+  }
 }
 
 void Manager::set_deadline(Connection& connection, Nanoseconds deadline) {
@@ -59,7 +86,7 @@ Target Manager::target_of_peer(const Connection& connection) const {
 
 void Manager::send_to(const GidPair& gids, const Target& target, const Mad& mad) {
   ++counters_.sent;
-  outgoing_.push_back({mad, gids, target});
+  outgoing_.push_back({mad, gids, target, false});
 }
 
 void Manager::send(Connection& connection, const Body& body) {

@@ -9,8 +9,8 @@ namespace {
 
 Target process_of(CommunicationId id) {
   Target target;
-  target.kind = id == CommunicationId{} ? Target::Kind::kEveryone : Target::Kind::kProcess;
   target.slot = slot_of(id);
+  target.kind = target.slot == 0 ? Target::Kind::kNobodys : Target::Kind::kProcess;
   return target;
 }
 
@@ -27,6 +27,11 @@ struct Finder {
   Target operator()(const Request& message) const { return listener_of(message); }
   Target operator()(const ServiceRequest& message) const { return listener_of(message); }
   Target operator()(const ServiceReply& message) const { return process_of(message.request); }
+  Target operator()(const Rejection& message) const {
+    Target target = process_of(message.remote);
+    if (message.remote == CommunicationId{}) target.kind = Target::Kind::kAsked;
+    return target;
+  }
   template <typename M>
   Target operator()(const M& message) const {
     return process_of(message.remote);

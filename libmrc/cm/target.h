@@ -13,10 +13,11 @@ namespace mrc::cm {
 
 struct Target {
   enum class Kind : uint8_t {
-    kNobody,    // not a MAD of a connection manager
-    kProcess,   // the one in `slot`
-    kService,   // the one that listens on `service` at `address`
-    kEveryone,  // cannot be told: the sender gave up before it learnt our communication id
+    kNobody,   // not a MAD of a connection manager
+    kProcess,  // the one in `slot`
+    kService,  // the one that listens on `service` at `address`
+    kAsked,    // cannot be told, but is one that was asked: the sender gave up before it learnt our id
+    kNobodys,  // cannot be told, and has no business to be sent
   };
   Kind kind = Kind::kNobody;
   uint32_t slot = 0;

@@ -16,7 +16,6 @@ constexpr double kWindowBdp = 1.5;
 constexpr uint32_t kAdjustMtus = 8;
 constexpr double kDelayWeight = 0.0125;
 constexpr double kCalmDelay = 0.25;  // of base_rtt: where the average goes when only some paths queue
-constexpr uint32_t kPenaltyUnit = 128;
 
 // MRC 5.3, 3: "delay ~ 0" is 1 us on the reference network; [P] in proportion on slower ones.
 Nanoseconds no_delay(Nanoseconds base_rtt) {

@@ -19,10 +19,12 @@ constexpr double kExcessMaxWindow = 4;
 // MRC 3.1: what the receiver may hold back before it sends a SACK is not in the network any more.
 constexpr double kUnreportedBytes = 16384;
 constexpr uint32_t kPenaltyMax = 127;
-constexpr uint32_t kPenaltyUnit = 128;
 constexpr Nanoseconds kPatienceRounds = 4;
 constexpr double kCrowdGrows = 1.5;  // by as much, and turns begin anew
 constexpr double kCrowdGone = 4;
+// Nobody waits longer for its turn, whatever it was told of others: 55,000 full packets take as long at
+// 10 Gb/s. A count that is a lie, or that changes all the time, must not keep us from sending.
+constexpr Nanoseconds kTurnMax = 250 * kMillisecond;
 }  // namespace
 
 uint8_t encode_incast_degree(uint32_t senders) {
@@ -32,7 +34,8 @@ uint8_t encode_incast_degree(uint32_t senders) {
 }
 
 double decode_incast_degree(uint8_t code) {
-  return code <= 1 ? 1 : std::exp2((code - 1) / kDegreeSteps);
+  // A NACK has eight bits for it.
+  return code <= 1 ? 1 : std::exp2((std::min(code, kDegreeCodeMax) - 1) / kDegreeSteps);
 }
 
 // ------------------------------------------------------------------------------------------------- sender
@@ -77,7 +80,7 @@ Nanoseconds ReceiverAware::pace_end() const {
   const double turns_late = std::max(1.0, turn / full_rtt_ns_);
   const double excess = std::min(rtt_ns_ / full_rtt_ns_ - 1, turns_late > 1 ? kExcessMax : kExcessMaxWindow);
   const double gap = turn * (1 + excess / turns_late);
-  return turn_started_ + static_cast<Nanoseconds>(gap * turn_part_);
+  return std::min(turn_started_ + static_cast<Nanoseconds>(gap * turn_part_), last_sent_at_ + kTurnMax);
 }
 
 bool ReceiverAware::window_open() const {
@@ -110,6 +113,7 @@ void ReceiverAware::on_sent(Nanoseconds now, uint64_t bytes) {
   turn_part_ = guessed_ ? 2 * draw() : last_sent_bytes_ == 0 ? draw() : 1;
   took_turn_ = sparse();
   last_sent_bytes_ = bytes;
+  last_sent_at_ = now;
   sent_since_squeeze_ = true;
 }
 

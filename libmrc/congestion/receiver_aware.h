@@ -42,7 +42,11 @@ class ReceiverAware {
   void forget(uint64_t bytes) { nscc_.forget(bytes); }
 
   bool wants_answer(uint64_t bytes) const;
-  uint64_t cwnd() const { return std::min(nscc_.cwnd(), static_cast<uint64_t>(share_bytes_)); }
+  // Never less than a packet: a share that is smaller is kept by waiting.
+  uint64_t cwnd() const {
+    return std::min(nscc_.cwnd(),
+                    std::max<uint64_t>(nscc_.config().mtu, static_cast<uint64_t>(share_bytes_)));
+  }
   uint64_t cwnd_max() const { return nscc_.cwnd_max(); }
   uint64_t inflight() const { return nscc_.inflight(); }
   double degree() const { return degree_; }
@@ -70,6 +74,7 @@ class ReceiverAware {
   double known_degree_ = 1;              // when turns last began anew
   Nanoseconds told_at_ = 0;              // and when that was
   uint64_t last_sent_bytes_ = 0;
+  Nanoseconds last_sent_at_ = 0;
   Nanoseconds turn_started_ = 0;
   bool sent_since_squeeze_ = false;
   bool took_turn_ = false;  // the last packet was sent in its turn, and nothing bad was heard since

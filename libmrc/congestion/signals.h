@@ -14,6 +14,9 @@ constexpr uint32_t nominal_bytes(uint32_t udp_payload_bytes) {
   return udp_payload_bytes + 8 + 40;
 }
 
+// MRC 1.4: a penalty of the receiver counts in parts of this.
+inline constexpr uint32_t kPenaltyUnit = 128;
+
 // One SACK, as far as congestion control cares.
 struct SackSignal {
   Nanoseconds now = 0;

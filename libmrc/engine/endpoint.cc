@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libmrc/engine/engine.h"
+#include "libmrc/qp/ev_probe.h"
 #include "libmrc/qp/negotiation.h"
 #include "libmrc/wire/frame.h"
 
@@ -13,7 +14,7 @@ void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
     ++counters_.endpoint_requests_received;
     if (packet.erth.operation == EndpointOperation::kPortStatusUpdate && !take_port_update(packet, now))
       return;
-    if (answers(packet)) answer_endpoint(packet, plane);
+    if (answers(packet, plane)) answer_endpoint(packet, plane, now);
   } else if (packet.bth.opcode == Opcode::kEndpointResponse) {
     take_endpoint_answer(packet, now);
   } else {
@@ -33,7 +34,16 @@ void Engine::take_endpoint_answer(const Packet& packet, Nanoseconds now) {
     sink_->ev_probe_answered(asker->cookie, now - asker->sent_at);
     return;
   }
-  QueuePair* qp = asker != nullptr && !asker->is_probe ? find(asker->qpn) : nullptr;
+  if (asker != nullptr && asker->is_datagram && asker->destination == packet.source) {
+    ++counters_.endpoint_answers_received;
+    ++counters_.ev_probes_answered;
+    endpoint_requests_.forget(id);
+    if (QueuePair* qp = find(asker->qpn); qp != nullptr)
+      qp->on_plane_answer(asker->destination, asker->destination_qpn, asker->plane);
+    return;
+  }
+  const bool connected = asker != nullptr && !asker->is_probe && !asker->is_datagram;
+  QueuePair* qp = connected ? find(asker->qpn) : nullptr;
   if (qp == nullptr || qp->connection().destination != packet.source) {
     ++counters_.drops_bad_control;
     return;
@@ -53,24 +63,43 @@ void Engine::tell_capabilities(const Packet& request, Eeth* answer) {
   if (config_.transport.default_transport() == Transport::kMrcStrict) return;
   answer->vendor_info = kSpeaksExtension;
   const QueuePair* qp = find(Qpn{request.erth.port_status_mask});
-  // Only the peer itself may know.
-  if (qp == nullptr || !qp->connected() || qp->connection().destination != request.source) return;
+  // Only the peer itself may know, and it does once it has sent something.
+  if (qp == nullptr || !is_of_peer(request) || qp->responder().has_received()) return;
   answer->vendor_info |= kTellsExpectedPsn;
   answer->expected_psn = qp->responder().expected().value();
 }
 
-// The answer goes back the way the request came: same plane, same entropy, addresses swapped.
-void Engine::answer_endpoint(const Packet& request, Plane plane) {
+// Of a host that a queue pair is connected to, as far as its kind tells.
+bool Engine::is_of_peer(const Packet& request) {
+  if (request.erth.operation == EndpointOperation::kPortStatusUpdate) return true;  // else it was not taken
+  if (request.erth.operation != EndpointOperation::kCapabilities) return false;
+  const QueuePair* qp = find(Qpn{request.erth.port_status_mask});
+  return qp != nullptr && qp->connected() && qp->connection().destination == request.source;
+}
+
+// The answer goes back by the same plane, with the same entropy and the addresses swapped; but not to the MAC
+// address that asked.
+void Engine::answer_endpoint(const Packet& request, Plane plane, Nanoseconds now) {
+  if (!is_of_peer(request) && !strangers_.take(request.source, now)) {
+    ++counters_.endpoint_answers_withheld;
+    return;
+  }
   Eeth eeth;
   eeth.operation = request.erth.operation;
   eeth.timestamp = request.erth.time.timestamp;
   if (request.erth.operation == EndpointOperation::kCapabilities) tell_capabilities(request, &eeth);
   NetworkHeader network;
-  network.source_mac = transmitter_.port(plane).address();
-  network.destination_mac = request.source_mac;
+  Port& port = transmitter_.port(plane);
+  if (!port.resolve_back(request.source, request.source_mac, &network.destination_mac)) {
+    ++counters_.tx_no_next_hop;
+    return;
+  }
+  network.source_mac = port.address();
+  network.intact = transmitter_.keeps_intact(plane, network.destination_mac);
   network.source = request.destination;
   network.destination = request.source;
-  if (const auto path = path_back(request, plane)) take_way(*path, plane, &network);
+  if (const auto path = path_back(request, plane))
+    take_way(*path, outer_source(services_, plane, network.source), &network);
   Bth bth;
   bth.opcode = Opcode::kEndpointResponse;
   bth.destination = kEndpointQpn;
@@ -78,18 +107,10 @@ void Engine::answer_endpoint(const Packet& request, Plane plane) {
   if (send_endpoint(network, plane, request.entropy, bth, eeth)) ++counters_.endpoint_answers_sent;
 }
 
-void Engine::take_way(const EvEntry& way, Plane plane, NetworkHeader* network) const {
-  network->srv6 = way.has_outer;
-  network->outer_source = outer_source(services_, plane, network->source);
-  network->outer_destination = way.outer_destination;
-  network->segment_routing = way.has_outer && way.has_segment;
-  network->segment = way.segment;
-}
-
 template <typename Header>
 bool Engine::send_endpoint(const NetworkHeader& network, Plane plane, Entropy entropy, const Bth& bth,
                            const Header& header) {
-  uint8_t* buffer = transmitter_.begin(plane);
+  uint8_t* buffer = transmitter_.begin(plane, network.destination_mac);
   if (buffer == nullptr) {
     ++counters_.tx_no_buffer;
     return false;
@@ -111,34 +132,24 @@ bool Engine::send_ev_probe(const EvProbe& probe, Nanoseconds clock) {
   NetworkHeader network;
   Port& port = transmitter_.port(plane);
   if (!port.resolve(probe.destination, probe.destination_qpn, &network.destination_mac)) return false;
-  network.source_mac = port.address();
   network.source = probe.source;
   network.destination = probe.destination;
-  take_way(probe.path, plane, &network);
   EndpointRequests::Asker asker;
   asker.is_probe = true;
   asker.cookie = probe.cookie;
   asker.destination = probe.destination;
   asker.sent_at = now;
-  Bth bth;
-  bth.opcode = Opcode::kEndpointRequest;
-  bth.destination = kEndpointQpn;
-  bth.psn = Psn(endpoint_requests_.add(asker));
-  Erth erth;
-  erth.operation = EndpointOperation::kEvProbe;
-  const bool coarse = config_.transport.coarse_timestamps;
-  erth.time = {to_wire_timestamp(now, coarse), coarse};
-  if (!send_endpoint(network, plane, probe.path.entropy, bth, erth)) return false;
-  ++counters_.ev_probes_sent;
-  return true;
+  return mrc::send_ev_probe(services_, network, probe.path, asker, now);
 }
 
 // Several processes of a host may hear a request to QPN 2. Which of them is asked for its capabilities is
-// named by a queue pair of its; 0 = whoever hears it.
-bool Engine::answers(const Packet& request) const {
+// named by a queue pair of its, and port updates are for all who are connected; the rest one of them answers.
+bool Engine::answers(const Packet& request, Plane plane) {
+  if (request.erth.operation == EndpointOperation::kPortStatusUpdate) return true;
   const Qpn asked{request.erth.port_status_mask};
-  if (request.erth.operation != EndpointOperation::kCapabilities || asked == Qpn{}) return true;
-  return slot_of(asked) < config_.qpn_count;
+  if (request.erth.operation == EndpointOperation::kCapabilities && asked != Qpn{})
+    return slot_of(asked) < config_.qpn_count;
+  return transmitter_.port(plane).speaks_for_host(request.source_mac);
 }
 
 std::optional<EvEntry> Engine::path_back(const Packet& request, Plane plane) const {
@@ -148,16 +159,12 @@ std::optional<EvEntry> Engine::path_back(const Packet& request, Plane plane) con
 
 // Announcements go by all ports and overtake each other. One that was sent before the newest that was heard
 // would bring back a state that has passed.
-bool Engine::is_old_news(Peer& peer, const Tseth& time, Nanoseconds now) {
+bool Engine::is_old_news(const Peer& peer, const Tseth& time, Nanoseconds now) {
   constexpr uint16_t kComparable = 1 << 14;  // a quarter of the wrap
   const Nanoseconds span = Nanoseconds{kComparable} << (time.coarse ? kCoarseTickShift : kFineTickShift);
   const auto behind = static_cast<uint16_t>(peer.ports_heard.timestamp - time.timestamp);
-  if (peer.ports_heard_at != 0 && now - peer.ports_heard_at < span &&
-      peer.ports_heard.coarse == time.coarse && behind > 0 && behind < kComparable)
-    return true;
-  peer.ports_heard_at = now;
-  peer.ports_heard = time;
-  return false;
+  return peer.ports_heard_at != 0 && now - peer.ports_heard_at < span &&
+         peer.ports_heard.coarse == time.coarse && behind > 0 && behind < kComparable;
 }
 
 // MRC 4.6, 10.8: anybody could forge it, so it counts only from an address that a queue pair is connected to.
@@ -171,13 +178,20 @@ bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
     return false;
   }
   ++counters_.port_updates_received;
-  Peer* peer = (*first)->peer();
-  if (peer != nullptr && is_old_news(*peer, request.erth.time, now)) {
+  // A host is one peer per class of traffic, and none for plain RC.
+  const auto knows_newer = [&](const QueuePair* qp) {
+    return is_peer(qp) && qp->peer() != nullptr && is_old_news(*qp->peer(), request.erth.time, now);
+  };
+  if (std::any_of(first, live_.end(), knows_newer)) {
     ++counters_.port_updates_old;
     return true;
   }
   for (auto at = first; at != live_.end(); ++at) {
     if (!is_peer(*at)) continue;
+    if (Peer* peer = (*at)->peer(); peer != nullptr) {
+      peer->ports_heard_at = now;
+      peer->ports_heard = request.erth.time;
+    }
     (*at)->on_remote_ports(request.erth.port_status_mask, now);
     schedule(**at);
   }

@@ -11,6 +11,9 @@ namespace {
 constexpr size_t kSendBudget = 32;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
+// To a host that no queue pair is connected to.
+constexpr uint32_t kAnswersPerSecond = 10000;
+constexpr uint32_t kAnswersAtOnce = 4096;
 // A turn that comes so much later than it was wanted: this host had no CPU, or was stopped.
 constexpr Nanoseconds kPauseMin = 2 * kMillisecond;
 
@@ -21,7 +24,10 @@ PlaneMask all_planes(size_t count) {
 
 Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink)
     : config_(config),
-      memory_(config.seed),
+      seeded_(config.seed),
+      secrets_(config.random != nullptr ? *config.random : seeded_),
+      strangers_(secrets_, kAnswersPerSecond, kAnswersAtOnce),
+      memory_(secrets_),
       transmitter_(ports),
       endpoint_requests_(static_cast<uint16_t>(config.seed >> 8)),
       services_{memory_,
@@ -116,7 +122,7 @@ bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanose
 // A queue pair that goes may open the window for those who waited with it.
 void Engine::look_at_windows() {
   peers_.for_each([this](Peer& peer) {
-    if (!peer.waiting.empty()) schedule(*peer.waiting.front());
+    if (!peer.waiting.empty()) schedule(peer.waiting.front());
   });
 }
 
@@ -172,17 +178,16 @@ void Engine::unlink(QueuePair& qp) {
 // One at a time, in turn: whoever sends a packet into a window that closes again goes to the end of the line.
 void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
   if (peer.waiting.empty()) return;
-  QueuePair* next = peer.waiting.front();
+  QueuePair& next = peer.waiting.front();
   if (!peer.controller.may_send(now)) {
     // Sending may be paced: then time alone opens the window.
     const Nanoseconds pace = peer.controller.next_send_at();
-    if (pace > now && pace != kNever) timers_.set(slot_of(*next), std::min(pace, next->next_deadline()));
+    if (pace > now && pace != kNever) timers_.set(slot_of(next), std::min(pace, next.next_deadline()));
     return;
   }
   peer.waiting.pop_front();
-  next->waiting_ = false;
-  next->its_turn_ = true;
-  schedule(*next);
+  next.its_turn_ = true;
+  schedule(next);
 }
 
 [[gnu::hot]] void Engine::after_work(QueuePair& qp, Nanoseconds now) {
@@ -196,6 +201,10 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
   if (SharedReceiveQueue* shared = qp.config().shared_receives;
       shared != nullptr && shared->take_limit_event())
     sink_->shared_receive_limit(*shared);
+  if (const XrcDomain* served = qp.config().served; served != nullptr)
+    served->for_each([this](SharedReceiveQueue& queue) {
+      if (queue.take_limit_event()) sink_->shared_receive_limit(queue);
+    });
   for (uint32_t events = qp.take_events(); events != 0; events &= events - 1)
     sink_->queue_pair_event(qp, static_cast<QueuePairEvent>(__builtin_ctz(events)));
 }
@@ -268,11 +277,11 @@ Nanoseconds Engine::next_deadline() const {
 [[gnu::hot]] size_t Engine::receive(Nanoseconds now) {
   std::array<RxFrame, kBurst> frames;
   size_t total = 0;
-  for (size_t plane = 0; plane < transmitter_.plane_count(); ++plane) {
-    Port& port = transmitter_.port(static_cast<Plane>(plane));
-    const size_t count = port.receive(frames);
-    for (size_t i = 0; i < count; ++i) dispatch(static_cast<Plane>(plane), frames[i], now);
-    if (count > 0) port.release({frames.data(), count});
+  for (size_t lane = 0; lane < transmitter_.lane_count(); ++lane) {
+    Carrier& carrier = transmitter_.carrier(lane);
+    const size_t count = carrier.receive(frames);
+    for (size_t i = 0; i < count; ++i) dispatch(transmitter_.plane_of(lane, frames[i]), frames[i], now);
+    if (count > 0) carrier.release({frames.data(), count});
     total += count;
   }
   return total;
@@ -291,7 +300,7 @@ Nanoseconds Engine::next_deadline() const {
     return;
   }
   // MRC 1.8: a trimmed packet has no ICRC; all it can do is to ask for a repetition.
-  if (!trimmed && !icrc_matches(packet)) {
+  if (!trimmed && !frame.intact && !icrc_matches(packet)) {
     ++counters_.drops_bad_icrc;
     return;
   }

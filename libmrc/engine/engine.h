@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "libmrc/engine/timer_wheel.h"
+#include "libmrc/guard/random_source.h"
+#include "libmrc/guard/source_budget.h"
 #include "libmrc/memory/memory_table.h"
 #include "libmrc/port/counters.h"
 #include "libmrc/port/port.h"
@@ -29,6 +31,7 @@ struct EngineConfig {
   Qpn first_qpn{16};          // this engine's queue pairs are numbered from here...
   uint32_t qpn_count = 4096;  // ...so many; both given by whoever shares out the QPN space
   uint64_t seed = 1;
+  RandomSource* random = nullptr;  // of what nobody may guess; outlives the engine; null: of the seed
   TransportConfig transport;
   PathSource* path_source = nullptr;  // EV profiles or SRv6 templates; null = the built-in paths
   uint32_t trace_events = 0;          // kept of every queue pair, for describe_state()
@@ -107,13 +110,13 @@ class Engine {
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void take_endpoint_answer(const Packet& packet, Nanoseconds now);
-  void answer_endpoint(const Packet& request, Plane plane);
+  void answer_endpoint(const Packet& request, Plane plane, Nanoseconds now);
   void tell_capabilities(const Packet& request, Eeth* answer);
-  bool answers(const Packet& request) const;
+  bool answers(const Packet& request, Plane plane);
+  bool is_of_peer(const Packet& request);
   std::optional<EvEntry> path_back(const Packet& request, Plane plane) const;
   bool take_port_update(const Packet& request, Nanoseconds now);
-  bool is_old_news(Peer& peer, const Tseth& time, Nanoseconds now);
-  void take_way(const EvEntry& way, Plane plane, NetworkHeader* network) const;
+  static bool is_old_news(const Peer& peer, const Tseth& time, Nanoseconds now);
   template <typename Header>
   bool send_endpoint(const NetworkHeader& network, Plane plane, Entropy entropy, const Bth& bth,
                      const Header& header);
@@ -141,6 +144,9 @@ class Engine {
   QueuePair* create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& config);
 
   EngineConfig config_;
+  SeededRandom seeded_;
+  RandomSource& secrets_;
+  SourceBudget strangers_;  // what they are answered
   MemoryTable memory_;
   Counters counters_;
   Transmitter transmitter_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
 
@@ -94,6 +95,7 @@ constexpr Named<Counters> kCounters[] = {
     {"trimmed_received", &Counters::trimmed_received},
     {"endpoint_requests_received", &Counters::endpoint_requests_received},
     {"endpoint_answers_sent", &Counters::endpoint_answers_sent},
+    {"endpoint_answers_withheld", &Counters::endpoint_answers_withheld},
     {"endpoint_answers_received", &Counters::endpoint_answers_received},
     {"capability_requests_sent", &Counters::capability_requests_sent},
     {"ev_probes_sent", &Counters::ev_probes_sent},
@@ -102,6 +104,7 @@ constexpr Named<Counters> kCounters[] = {
     {"port_updates_received", &Counters::port_updates_received},
     {"port_updates_refused", &Counters::port_updates_refused},
     {"port_updates_old", &Counters::port_updates_old},
+    {"port_updates_refuted", &Counters::port_updates_refuted},
     {"probes_sent", &Counters::probes_sent},
     {"probes_received", &Counters::probes_received},
     {"probes_answered", &Counters::probes_answered},

@@ -1,42 +1,58 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/memory/memory_table.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
 
-MemoryTable::MemoryTable(uint64_t seed, uint32_t regions_max) : regions_max_(regions_max), random_(seed | 1) {
-  regions_.emplace_back();
+namespace {
+constexpr size_t kPlacesFirst = 1024;
+constexpr uint64_t kPresentAhead = 64 << 10;
+}  // namespace
+
+MemoryTable::MemoryTable(RandomSource& random, uint32_t regions_max)
+    : places_(kPlacesFirst),
+      place_mask_(kPlacesFirst - 1),
+      regions_max_(std::min(regions_max, kRegionsMax)),
+      keys_(random) {}
+
+// Twice as many places. What was alone at its place stays so, for it is told apart by more of its bits.
+void MemoryTable::make_room() {
+  std::vector<MemoryRegion*> places(2 * places_.size());
+  place_mask_ = places.size() - 1;
+  for (MemoryRegion* region : places_)
+    if (region != nullptr) places[place_of(region->key)] = region;
+  places_ = std::move(places);
 }
 
-// A free slot with a new key; nullptr when the table is full.
-MemoryRegion* MemoryTable::take_slot() {
-  uint32_t index;
-  if (!free_.empty()) {
-    index = free_.back();
-  } else if (regions_.size() <= regions_max_ && regions_.size() < (1u << 24)) {
-    index = static_cast<uint32_t>(regions_.size());
-    regions_.emplace_back();
-    free_.push_back(index);
-  } else {
-    return nullptr;
+// A region with a new key; nullptr when the table is full.
+MemoryRegion* MemoryTable::create() {
+  if (used_ >= regions_max_) return nullptr;
+  if (2 * (size_t{used_} + 1) > places_.size()) make_room();
+  if (free_.empty()) {
+    // First, for remove() must never fail, also after this has.
+    if (free_.capacity() <= regions_.size()) free_.reserve(2 * regions_.size() + 1);
+    free_.push_back(&regions_.emplace_back());
   }
+  MemoryKey key;
+  do {
+    key = keys_.next();
+  } while (places_[place_of(key)] != nullptr);
+  MemoryRegion* region = free_.back();
   free_.pop_back();
-  // A new tag for every use of the slot: an old key must not reach the new region.
-  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-  auto tag = static_cast<uint8_t>(random_ >> 56);
-  MemoryRegion& region = regions_[index];
-  const auto last_tag = static_cast<uint8_t>(region.bytes);  // remove() leaves the old tag here
-  if (tag == last_tag) ++tag;
-  region = MemoryRegion{};
-  region.key = MemoryKey{index << 8 | tag};
+  *region = MemoryRegion{};
+  region->key = key;
+  places_[place_of(key)] = region;
   ++used_;
-  return &region;
+  return region;
 }
 
 MemoryKey MemoryTable::add(ProtectionDomain domain, void* base, uint64_t bytes, uint64_t address,
                            uint8_t access) {
-  MemoryRegion* region = take_slot();
+  MemoryRegion* region = create();
   if (region == nullptr) return MemoryKey{};
   region->domain = domain;
   change(region->key, domain, base, bytes, address, access);
@@ -48,7 +64,7 @@ MemoryKey MemoryTable::add_nothing(ProtectionDomain domain) {
     zeros_.reset(new uint8_t[kMtuMax]());
     sink_.reset(new uint8_t[kMtuMax]());
   }
-  MemoryRegion* region = take_slot();
+  MemoryRegion* region = create();
   if (region == nullptr) return MemoryKey{};
   region->kind = MemoryKind::kNothing;
   region->domain = domain;
@@ -58,7 +74,7 @@ MemoryKey MemoryTable::add_nothing(ProtectionDomain domain) {
 }
 
 MemoryKey MemoryTable::add_window(ProtectionDomain domain, MemoryKind kind) {
-  MemoryRegion* window = take_slot();
+  MemoryRegion* window = create();
   if (window == nullptr) return MemoryKey{};
   window->kind = kind;
   window->domain = domain;
@@ -81,12 +97,45 @@ bool MemoryTable::remove(MemoryKey key) {
   MemoryRegion* region = at(key);
   if (region == nullptr || region->windows != 0) return false;
   unbind(*region);
-  const uint32_t index = static_cast<uint32_t>(key) >> 8;
-  regions_[index] = MemoryRegion{};
-  regions_[index].bytes = static_cast<uint8_t>(static_cast<uint32_t>(key));
+  places_[place_of(key)] = nullptr;
   // Oldest first would delay re-use longest; a stack keeps the table small and hot.
-  free_.push_back(index);
+  free_.push_back(region);
   --used_;
+  return true;
+}
+
+bool MemoryTable::lose(const void* place) {
+  const auto* at = static_cast<const uint8_t*>(place);
+  bool found = false;
+  for (MemoryRegion* region : places_) {
+    if (region == nullptr || region->kind == MemoryKind::kNothing) continue;
+    // Wraps where the region is behind that place. What is not bound has no bytes.
+    if (reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(region->base) >= region->bytes)
+      continue;
+    if ((region->access & kOnDemand) == 0) region->access = 0;
+    found = true;
+  }
+  if (found) losses_.store(losses_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return found;
+}
+
+bool MemoryTable::page_in(const MemoryRegion& region, uint8_t* place, uint64_t bytes, uint8_t rights) const {
+  // Nobody copies more than a packet at a time: who asks for more wants to know his rights only.
+  if (pager_ == nullptr || bytes == 0 || bytes > kMtuMax) return true;
+  const bool writes = (rights & (kLocalWrite | kRemoteWrite | kRemoteAtomic)) != 0;
+  const auto first = reinterpret_cast<uintptr_t>(place);
+  if (present_.covers(first, bytes, writes)) return true;
+  // Where packets follow each other, the next ones' memory is asked for at once.
+  if (present_.follows(first, kPresentAhead, writes)) {
+    const uint64_t left = region.bytes - (first - reinterpret_cast<uintptr_t>(region.base));
+    const uint64_t more = std::min(left, kPresentAhead);
+    if (more > bytes && pager_(place, more, writes)) {
+      present_.add(first, more, writes);
+      return true;
+    }
+  }
+  if (!pager_(place, bytes, writes)) return false;
+  present_.add(first, bytes, writes);
   return true;
 }
 
@@ -103,9 +152,9 @@ void MemoryTable::unbind(MemoryRegion& window) {
 
 // IBTA 10.6.7.2, 11.2.8.11
 bool MemoryTable::bind(const WindowBinding& binding, const Accessor& by) {
-  const uint32_t index = static_cast<uint32_t>(binding.key) >> 8;
-  if (index == 0 || index >= regions_.size()) return false;
-  MemoryRegion& window = regions_[index];
+  MemoryRegion* named = numbered(binding.key);
+  if (named == nullptr) return false;
+  MemoryRegion& window = *named;
   const bool keyed = window.kind == MemoryKind::kKeyedWindow;
   if ((!keyed && window.kind != MemoryKind::kWindow) || window.domain != by.domain) return false;
   if (keyed && (window.bound_to != MemoryKey{} || binding.bytes == 0)) return false;
@@ -119,10 +168,11 @@ bool MemoryTable::bind(const WindowBinding& binding, const Accessor& by) {
   unbind(window);
   window.key = binding.key;
   if (binding.bytes == 0) return true;
-  window.base = region->base + (binding.address - region->address);
+  window.base = region->place_of(binding.address);
   window.address = binding.zero_based ? 0 : binding.address;
   window.bytes = binding.bytes;
-  window.access = binding.access & (kRemoteWrite | kRemoteRead | kRemoteAtomic);
+  window.access =
+      (binding.access & (kRemoteWrite | kRemoteRead | kRemoteAtomic)) | (region->access & kOnDemand);
   window.bound_to = binding.region;
   if (keyed) window.owner = by.qpn;
   ++region->windows;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Registered memory: keys, bounds and rights. Every byte that the engine reads for or writes from the network
-// goes through translate(); a key names a region and a generation, so a stale key never matches.
+// goes through translate(). Keys cannot be guessed, and one that has been does not come again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
 
+#include "libmrc/guard/random_source.h"
+#include "libmrc/memory/key_sequence.h"
+#include "libmrc/memory/present_ranges.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
@@ -31,6 +35,8 @@ enum AccessRight : uint8_t {
   kRemoteAtomic = 1 << 3,
   kLocalRead = 1 << 4,   // every region has it, no window
   kWindowBind = 1 << 5,  // windows may be bound to the region
+  // No right: its pages may come and go, and whoever wants to copy asks for them first.
+  kOnDemand = 1 << 6,
 };
 
 enum class MemoryKind : uint8_t {
@@ -44,7 +50,7 @@ struct MemoryRegion {
   uint8_t* base = nullptr;  // where it is in this process
   uint64_t address = 0;     // what work requests and packets call its first byte
   uint64_t bytes = 0;
-  MemoryKey key{};  // 0 = slot is free
+  MemoryKey key{};
   ProtectionDomain domain{};
   uint8_t access = 0;
   MemoryKind kind = MemoryKind::kRegion;
@@ -54,6 +60,11 @@ struct MemoryRegion {
 
   bool contains(uint64_t at, uint64_t length) const {
     return at >= address && length <= bytes && at - address <= bytes - length;
+  }
+  // As a number: the region of everything begins at the null pointer, which one cannot add to.
+  uint8_t* place_of(uint64_t at) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
+    return reinterpret_cast<uint8_t*>(reinterpret_cast<uintptr_t>(base) + (at - address));
   }
 };
 
@@ -69,7 +80,11 @@ struct WindowBinding {
 
 class MemoryTable {
  public:
-  explicit MemoryTable(uint64_t seed, uint32_t regions_max = 1u << 20);
+  static constexpr uint32_t kRegionsMax = 1u << 20;
+  // Brings memory in. False: it is not there, or must not be read, or written if that is wanted.
+  using Pager = bool (*)(void* place, size_t bytes, bool writes);
+
+  explicit MemoryTable(RandomSource& random, uint32_t regions_max = kRegionsMax);
 
   // The key of the new region, or MemoryKey{0} when the table is full.
   MemoryKey add(ProtectionDomain domain, void* base, uint64_t bytes, uint64_t address, uint8_t access);
@@ -84,20 +99,36 @@ class MemoryTable {
 
   // False: window, region or rights forbid it; nothing was changed.
   bool bind(const WindowBinding& binding, const Accessor& by);
-  // What is in the slot of this key now, whatever tag it has.
+  // The key with this number, whatever tag it has now.
   MemoryKey current_key(MemoryKey key) const {
-    const uint32_t index = static_cast<uint32_t>(key) >> 8;
-    return index < regions_.size() ? regions_[index].key : MemoryKey{};
+    const MemoryRegion* region = numbered(key);
+    return region != nullptr ? region->key : MemoryKey{};
   }
   // Local invalidate and SEND with invalidate: what may be ended by them are windows of type 2.
   bool invalidate(MemoryKey key, const Accessor& by);
   size_t size() const { return used_; }
 
+  // Who knows what is mapped. Without one all on-demand memory is taken to be there.
+  void set_pager(Pager pager) { pager_ = pager; }
+  // What the pager said is not believed any longer. Before every burst: the application runs between them.
+  void doubt_presence() { present_.forget(); }
+  // Whether these bytes of the region may be copied now, by one with these rights.
+  bool present(const MemoryRegion& region, uint8_t* place, uint64_t bytes, uint8_t rights) const {
+    return (region.access & kOnDemand) == 0 || page_in(region, place, bytes, rights);
+  }
+
+  // The memory at this place is gone, as somebody finds out in the middle of a copy: what shows it has no
+  // rights any more, unless its pages may come and go. False: nothing shows it.
+  bool lose(const void* place);
+  // How often that was so. Who copies asks before and after: with another answer it has copied nothing.
+  uint32_t losses() const {
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // a signal handler may have counted
+    return losses_.load(std::memory_order_relaxed);
+  }
+
   const MemoryRegion* find(MemoryKey key) const {
-    const uint32_t index = static_cast<uint32_t>(key) >> 8;
-    if (index >= regions_.size()) return nullptr;
-    const MemoryRegion& region = regions_[index];
-    return region.key == key && key != MemoryKey{} ? &region : nullptr;
+    const MemoryRegion* region = places_[place_of(key)];
+    return region != nullptr && region->key == key ? region : nullptr;
   }
 
   // Where [address, address + bytes) lives, or nullptr if key, accessor, bounds or rights forbid it.
@@ -109,22 +140,38 @@ class MemoryTable {
     if (region->owner != Qpn{} && region->owner != by.qpn) return nullptr;
     if (!region->contains(address, bytes)) return nullptr;
     if (region->kind == MemoryKind::kNothing) return (rights & kLocalWrite) != 0 ? sink_.get() : zeros_.get();
-    return region->base + (address - region->address);
+    uint8_t* const place = region->place_of(address);
+    return present(*region, place, bytes, rights) ? place : nullptr;
   }
 
  private:
+  size_t place_of(MemoryKey key) const { return KeySequence::number_of(key) & place_mask_; }
+  MemoryRegion* numbered(MemoryKey key) const {
+    MemoryRegion* region = places_[place_of(key)];
+    return region != nullptr && KeySequence::number_of(region->key) == KeySequence::number_of(key) ? region
+                                                                                                   : nullptr;
+  }
   MemoryRegion* at(MemoryKey key) { return const_cast<MemoryRegion*>(find(key)); }
-  MemoryRegion* take_slot();
+  MemoryRegion* create();
+  void make_room();
   void unbind(MemoryRegion& window);
+  bool page_in(const MemoryRegion& region, uint8_t* place, uint64_t bytes, uint8_t rights) const;
 
-  std::deque<MemoryRegion> regions_;  // slot 0 stays empty; addresses of regions do not move
-  std::vector<uint32_t> free_;
+  std::deque<MemoryRegion> regions_;  // their addresses do not move
+  std::vector<MemoryRegion*> free_;
+  // By the lower bits of their numbers: a key whose place is taken is not given out, so that one look finds a
+  // region. At most half full.
+  std::vector<MemoryRegion*> places_;
+  size_t place_mask_;
   // Behind the regions that hold nothing. Nobody touches more than a packet's payload at a time.
   std::unique_ptr<uint8_t[]> zeros_;
   std::unique_ptr<uint8_t[]> sink_;
   uint32_t regions_max_;
   uint32_t used_ = 0;
-  uint64_t random_;
+  std::atomic<uint32_t> losses_{0};
+  KeySequence keys_;
+  Pager pager_ = nullptr;
+  mutable PresentRanges present_;
 };
 
 }  // namespace mrc

@@ -255,6 +255,11 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds to
 
 PathId PathSet::take_due_probe(Nanoseconds now) {
   if (now < next_probe_) return kNoPath;
+  expire_port_news(now);
+  if (const PathId question = take_port_question(now); question != kNoPath) {
+    refresh_next_probe();
+    return question;
+  }
   for (Path& due : paths_) {
     if (due.state != PathState::kAssumedBad || due.probe_at > now || !port_is_up(due.plane)) continue;
     due.probe_at = now + due.probe_backoff + random() % due.probe_backoff;
@@ -271,6 +276,11 @@ void PathSet::refresh_next_probe() {
   for (const Path& path : paths_)
     if (path.state == PathState::kAssumedBad && port_is_up(path.plane))
       next_probe_ = std::min(next_probe_, path.probe_at);
+  for (uint32_t plane = 0; plane < config_.planes; ++plane) {
+    const PlaneInfo& info = planes_[plane];
+    const bool ask = (local_ports_ >> plane & 1) != 0;
+    next_probe_ = std::min({next_probe_, info.news_until, ask ? info.ask_at : kNever});
+  }
 }
 
 PathId PathSet::take_reverse_probe(Nanoseconds now) {

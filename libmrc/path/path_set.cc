@@ -5,6 +5,12 @@
 
 namespace mrc {
 
+namespace {
+// MRC 4.6 [P]: whoever has a port that is down says so ten times as often.
+constexpr Nanoseconds kPortNewsLife = kSecond;
+constexpr Nanoseconds kPortAskMax = 64 * kMillisecond;
+}  // namespace
+
 // ------------------------------------------------------------------------------------------------ set-up
 
 void PathSet::reset(const PathSetConfig& config, uint64_t seed) {
@@ -22,6 +28,7 @@ void PathSet::reset(const PathSetConfig& config, uint64_t seed) {
 }
 
 void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entries, uint64_t seed) {
+  // Not by a packet: ports come from the settings.
   assert(config.planes <= kPlanesMax);
   *this = PathSet{};
   config_ = config;
@@ -49,6 +56,7 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
     info.count = static_cast<uint16_t>(paths_.size() - info.first);
     if (info.count > 0) share_ = std::min<uint32_t>(share_, info.count);
   }
+  // Not by a packet: paths come from the settings.
   assert(paths_.size() < static_cast<uint16_t>(kNoPath));
   // A network may have fewer paths than were asked for: then the floor is lower too.
   const uint32_t slots = config.planes * share_;
@@ -78,8 +86,54 @@ void PathSet::port_up(Plane plane, Nanoseconds now) {
 
 void PathSet::set_remote_ports(PlaneMask usable, Nanoseconds now) {
   const PlaneMask before = port_planes();
-  remote_ports_ = usable;
+  for (uint32_t plane = 0; plane < config_.planes; ++plane) {
+    const PlaneMask bit = PlaneMask{1} << plane;
+    PlaneInfo& info = planes_[plane];
+    if ((usable & bit) != 0) {
+      remote_ports_ |= bit;
+    } else if ((remote_ports_ & bit) == 0) {
+      info.news_until = now + kPortNewsLife;
+    } else if (now >= info.trusted_until) {
+      remote_ports_ &= ~bit;
+      info.news_at = info.ask_at = now;
+      info.news_until = now + kPortNewsLife;
+      info.ask_backoff = probe_interval();
+    }
+  }
   refresh_ports(before, now);
+}
+
+bool PathSet::plane_answered(Plane plane, Nanoseconds sent_at, Nanoseconds now) {
+  PlaneInfo& info = planes_[plane];
+  if ((remote_ports_ >> plane & 1) != 0 || plane >= config_.planes || sent_at <= info.news_at) return false;
+  const PlaneMask before = port_planes();
+  remote_ports_ |= PlaneMask{1} << plane;
+  info.trusted_until = now + kPortNewsLife;
+  refresh_ports(before, now);
+  return true;
+}
+
+void PathSet::expire_port_news(Nanoseconds now) {
+  const PlaneMask before = port_planes();
+  for (uint32_t plane = 0; plane < config_.planes; ++plane)
+    if (now >= planes_[plane].news_until) remote_ports_ |= PlaneMask{1} << plane;
+  refresh_ports(before, now);
+}
+
+// A path of a plane whose peer's port is said to be down, to ask whether that is so.
+PathId PathSet::take_port_question(Nanoseconds now) {
+  for (PlaneMask doubted = local_ports_ & ~remote_ports_; doubted != 0; doubted &= doubted - 1) {
+    PlaneInfo& info = planes_[__builtin_ctz(doubted)];
+    if (now < info.ask_at) continue;
+    info.ask_at = now + info.ask_backoff;
+    info.ask_backoff = std::min(2 * info.ask_backoff, kPortAskMax);
+    const size_t start = info.count > 0 ? random() % info.count : 0;
+    for (size_t i = 0; i < info.count; ++i) {
+      const PathId id = PathId(info.first + (start + i) % info.count);
+      if (at(id).state != PathState::kDenied) return id;
+    }
+  }
+  return kNoPath;
 }
 
 // MRC 4.6: a plane is used if both ends have it.
@@ -88,6 +142,7 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
     const auto plane = static_cast<Plane>(i);
     const PlaneMask bit = PlaneMask{1} << plane;
     PlaneInfo& info = planes_[plane];
+    if ((remote_ports_ & bit) != 0) info.news_until = info.ask_at = kNever;
     if (((before ^ port_planes()) & bit) == 0) continue;
     if ((before & bit) != 0) {
       active_ -= info.in_use;

@@ -172,8 +172,13 @@ class PathSet {
   // counts as loss.
   void port_down(Plane plane);
   void port_up(Plane plane, Nanoseconds now);
-  // PORT_STATUS_UPDATE: the planes on which the peer can be reached.
+  // PORT_STATUS_UPDATE: the planes on which the peer can be reached. Anybody can forge it, so a plane that is
+  // said to be down is asked (take_due_probe names a path of it), is back at once if it answers, and is back
+  // after a while unless the news is repeated.
   void set_remote_ports(PlaneMask usable, Nanoseconds now);
+  // What was sent by this plane at `sent_at` has arrived. True: its peer's port was said to be down, and the
+  // plane is back; the like is not believed again for a while.
+  bool plane_answered(Plane plane, Nanoseconds sent_at, Nanoseconds now);
   // Planes up at both ends.
   PlaneMask port_planes() const { return local_ports_ & remote_ports_; }
 
@@ -199,6 +204,12 @@ class PathSet {
     uint16_t next_stand_in = 0;
     uint32_t cursor = 0;  // in its part of order_
     uint64_t rounds = 0;
+    // The peer's port was said to be down:
+    Nanoseconds news_at = 0;
+    Nanoseconds news_until = kNever;  // and is not believed any longer
+    Nanoseconds ask_at = kNever;
+    Nanoseconds ask_backoff = 0;
+    Nanoseconds trusted_until = 0;  // it has answered in spite of such news
   };
 
   static constexpr uint32_t kOne = 1u << 24;  // of loss_rate_
@@ -260,6 +271,8 @@ class PathSet {
   void count_in_use(const Path& path, int change);
   void keep_floor();
   void refresh_ports(PlaneMask before, Nanoseconds now);
+  void expire_port_news(Nanoseconds now);
+  PathId take_port_question(Nanoseconds now);
   void report(const Path& path);
 
   Nanoseconds probe_interval() const { return std::max(config_.probe_interval, 4 * rtt_); }

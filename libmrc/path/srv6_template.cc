@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/path/srv6_template.h"
 
+#include <algorithm>
 #include <array>
 
 namespace mrc {

@@ -50,10 +50,11 @@ struct Counters {
   NackCounts nacks_sent_by{};  // of these, by nack_index()
   uint64_t nacks_received = 0;
   NackCounts nacks_received_by{};
-  uint64_t nacks_stale = 0;  // of these, about an earlier copy than the one under way
+  uint64_t nacks_stale = 0;  // of these, not about a packet under way, or about an earlier copy of it
   uint64_t trimmed_received = 0;
   uint64_t endpoint_requests_received = 0;
   uint64_t endpoint_answers_sent = 0;
+  uint64_t endpoint_answers_withheld = 0;  // who asked had had its share
   uint64_t endpoint_answers_received = 0;  // to requests of ours
   uint64_t capability_requests_sent = 0;
   uint64_t ev_probes_sent = 0;  // MRC 1.6, endpoint operation EV_PROBE
@@ -62,6 +63,7 @@ struct Counters {
   uint64_t port_updates_received = 0;
   uint64_t port_updates_refused = 0;  // not from a connected peer
   uint64_t port_updates_old = 0;      // received, but overtaken by a newer one
+  uint64_t port_updates_refuted = 0;  // planes that were said to be down, and answered
   uint64_t probes_sent = 0;
   uint64_t probes_received = 0;
   uint64_t probes_answered = 0;  // answers that came back

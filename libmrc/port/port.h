@@ -1,30 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the engine needs of a network port (one per plane): bursts of frames in and out, in buffers that the
-// port owns. The engine writes a frame straight into the port's buffer, so that payload is copied and
-// checksummed once.
+// What the engine needs of a network port, one per plane: an address, the state of the link, next hops, and
+// what carries its frames.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-
+#include "libmrc/port/carrier.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
-
-inline constexpr size_t kBurst = 32;
-
-struct RxFrame {
-  const uint8_t* data;
-  uint32_t length;
-  void* handle;  // the port's
-};
-
-struct TxFrame {
-  uint8_t* data;  // room for kFrameBytesMax bytes
-  uint32_t length;
-  void* handle;  // the port's
-};
 
 class Port {
  public:
@@ -37,16 +19,21 @@ class Port {
   // path.
   virtual bool resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) = 0;
 
-  // Received frames stay valid until released, in any order of bursts.
-  virtual size_t receive(std::span<RxFrame> frames) = 0;
-  virtual void release(std::span<const RxFrame> frames) = 0;
+  // Where an answer to `source` goes, whose request came from `heard_from`: the next hop that is known for
+  // the address, for anybody can write any MAC address into a frame. False: not known (yet), so no answer
+  // now.
+  virtual bool resolve_back(const IpAddress& source, const MacAddress& /*heard_from*/, MacAddress* next_hop) {
+    return resolve(source, kEndpointQpn, next_hop);
+  }
+  // Whether this process answers what came from there and is for no process in particular: others may have
+  // heard it, too.
+  virtual bool speaks_for_host(const MacAddress& /*heard_from*/) const { return true; }
 
-  // How many frames towards `next_hop` would be taken now without being dropped.
-  virtual size_t transmit_room(const MacAddress& next_hop) = 0;
-  // Buffers to write frames into; may give fewer than asked. Every one is given back by transmit or discard.
-  virtual size_t acquire(std::span<TxFrame> frames) = 0;
-  virtual void transmit(std::span<const TxFrame> frames) = 0;  // in order; what does not fit is dropped
-  virtual void discard(std::span<const TxFrame> frames) = 0;
+  // Carries frames of this plane alone; null: there is nothing but same_host().
+  virtual Carrier* wire() = 0;
+  // Carries the frames of all planes to the processes of this host, whose addresses is_same_host() knows;
+  // null: the wire does.
+  virtual Carrier* same_host() { return nullptr; }
 };
 
 }  // namespace mrc

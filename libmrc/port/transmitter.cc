@@ -4,25 +4,44 @@
 namespace mrc {
 
 namespace {
-// A plane begins a burst with at least so many buffers: data and the answers behind them shall not be torn
+// A lane begins a burst with at least so many buffers: data and the answers behind them shall not be torn
 // apart because the buffers are used up in between.
 constexpr uint32_t kSpareBuffers = 4;
 }  // namespace
 
-Transmitter::Transmitter(std::span<Port* const> ports) : lanes_(ports.size()) {
-  for (size_t i = 0; i < ports.size(); ++i) lanes_[i].port = ports[i];
+Transmitter::Transmitter(std::span<Port* const> ports) : ports_(ports.begin(), ports.end()) {
+  for (size_t i = 0; i < ports_.size(); ++i) {
+    const auto plane = static_cast<Plane>(i);
+    Carrier* wire = ports_[i]->wire();
+    Carrier* link = ports_[i]->same_host();
+    wire_lane_[i] = wire != nullptr ? lane_of(*wire, plane, false) : lane_of(*link, plane, true);
+    host_lane_[i] = link != nullptr ? lane_of(*link, plane, true) : wire_lane_[i];
+  }
+}
+
+Transmitter::LaneId Transmitter::lane_of(Carrier& carrier, Plane plane, bool all_planes) {
+  size_t lane = 0;
+  while (lane < lanes_.size() && lanes_[lane].carrier != &carrier) ++lane;
+  if (lane == lanes_.size()) {
+    Lane& made = lanes_.emplace_back();
+    made.carrier = &carrier;
+    made.all_planes = all_planes;
+    made.intact = carrier.keeps_intact();
+    made.plane = plane;
+  }
+  return static_cast<LaneId>(lane);
 }
 
 Transmitter::~Transmitter() {
   for (Lane& lane : lanes_) {
     flush(lane);
-    lane.port->discard({lane.frames.data(), lane.acquired});
+    lane.carrier->discard({lane.frames.data(), lane.acquired});
   }
 }
 
-size_t Transmitter::room(Plane plane, const MacAddress& next_hop) {
-  Lane& lane = lanes_[plane];
-  const size_t room = lane.port->transmit_room(next_hop);
+size_t Transmitter::room(LaneId id, const MacAddress& next_hop) {
+  Lane& lane = lanes_[id];
+  const size_t room = lane.carrier->transmit_room(next_hop);
   return room > lane.staged ? room - lane.staged : 0;
 }
 
@@ -33,12 +52,13 @@ size_t Transmitter::room(Plane plane, const MacAddress& next_hop) {
 }
 
 void Transmitter::take_buffers(Lane& lane) {
-  lane.acquired += static_cast<uint32_t>(lane.port->acquire(std::span(lane.frames).subspan(lane.acquired)));
+  lane.acquired +=
+      static_cast<uint32_t>(lane.carrier->acquire(std::span(lane.frames).subspan(lane.acquired)));
 }
 
 [[gnu::hot]] void Transmitter::flush(Lane& lane) {
   if (lane.staged == 0) return;
-  lane.port->transmit({lane.frames.data(), lane.staged});
+  lane.carrier->transmit({lane.frames.data(), lane.staged});
   // The buffers that were not used move to the front.
   for (uint32_t i = lane.staged; i < lane.acquired; ++i) lane.frames[i - lane.staged] = lane.frames[i];
   lane.acquired -= lane.staged;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Stages outgoing frames per plane and hands them to the ports in bursts, so that a packet costs no virtual
-// call.
+// Stages outgoing frames per carrier and hands them over in bursts, so that a packet costs no virtual call.
 #pragma once
 
 #include <array>
@@ -9,31 +8,52 @@
 #include <vector>
 
 #include "libmrc/port/port.h"
+#include "libmrc/port/station.h"
 
 namespace mrc {
 
 class Transmitter {
  public:
+  // Where frames to one destination by one plane are staged: below kLanesMax.
+  using LaneId = uint8_t;
+  static constexpr size_t kLanesMax = size_t{2} * kPlanesMax;
+
   explicit Transmitter(std::span<Port* const> ports);
   ~Transmitter();
   Transmitter(const Transmitter&) = delete;
   Transmitter& operator=(const Transmitter&) = delete;
 
-  size_t plane_count() const { return lanes_.size(); }
-  Port& port(Plane plane) { return *lanes_[plane].port; }
+  size_t plane_count() const { return ports_.size(); }
+  Port& port(Plane plane) { return *ports_[plane]; }
 
-  // Frames that may still be staged towards `next_hop` without being dropped by the port.
-  size_t room(Plane plane, const MacAddress& next_hop);
+  size_t lane_count() const { return lanes_.size(); }
+  Carrier& carrier(size_t lane) { return *lanes_[lane].carrier; }
+  // Its plane, or that of the frame where it carries all planes.
+  Plane plane_of(size_t lane, const RxFrame& frame) const {
+    return lanes_[lane].all_planes ? frame.plane : lanes_[lane].plane;
+  }
+  LaneId lane_to(Plane plane, const MacAddress& next_hop) const {
+    return is_same_host(next_hop) ? host_lane_[plane] : wire_lane_[plane];
+  }
+  bool keeps_intact(Plane plane, const MacAddress& next_hop) const {
+    return lanes_[lane_to(plane, next_hop)].intact;
+  }
 
-  // A buffer to write the next frame of this plane into, or nullptr when the port has none. Calling it again
-  // without commit() gives the same buffer.
-  uint8_t* begin(Plane plane) {
-    Lane& lane = lanes_[plane];
+  // Frames that may still be staged towards `next_hop` without being dropped by the carrier.
+  size_t room(LaneId lane, const MacAddress& next_hop);
+  size_t room_by(Plane plane, const MacAddress& next_hop) { return room(lane_to(plane, next_hop), next_hop); }
+
+  // A buffer to write the next frame to `next_hop` into, or nullptr when the carrier has none. Calling it
+  // again without commit() gives the same buffer, as long as the lane is the same.
+  uint8_t* begin(Plane plane, const MacAddress& next_hop) {
+    Lane& lane = lanes_[begun_ = lane_to(plane, next_hop)];
     if (lane.staged == lane.acquired && !refill(lane)) return nullptr;
     return lane.frames[lane.staged].data;
   }
+  // What begin() gave last, written.
   void commit(Plane plane, size_t length) {
-    Lane& lane = lanes_[plane];
+    Lane& lane = lanes_[begun_];
+    lane.frames[lane.staged].plane = plane;
     lane.frames[lane.staged].length = static_cast<uint32_t>(length);
     ++frames_sent_;
     if (++lane.staged == lane.acquired) flush(lane);
@@ -44,16 +64,24 @@ class Transmitter {
 
  private:
   struct Lane {
-    Port* port = nullptr;
+    Carrier* carrier = nullptr;
+    bool all_planes = false;
+    bool intact = false;
+    Plane plane = 0;
     uint32_t staged = 0;    // written, not yet handed over
     uint32_t acquired = 0;  // buffers held
     std::array<TxFrame, kBurst> frames{};
   };
+  LaneId lane_of(Carrier& carrier, Plane plane, bool all_planes);
   bool refill(Lane& lane);
   void take_buffers(Lane& lane);
   void flush(Lane& lane);
 
+  const std::vector<Port*> ports_;
+  std::array<LaneId, kPlanesMax> wire_lane_{};
+  std::array<LaneId, kPlanesMax> host_lane_{};  // for frames to processes of this host
   std::vector<Lane> lanes_;
+  LaneId begun_ = 0;
   uint64_t frames_sent_ = 0;
 };
 

@@ -13,4 +13,7 @@ namespace mrc {
 // plain RC's.
 uint8_t execute_atomic(Context& cx, Opcode opcode, const AtomicEth& atomic, uint64_t* before);
 
+// IBTA A19: ATOMIC WRITE is a WRITE by its rights.
+uint8_t atomic_right(Opcode opcode);
+
 }  // namespace mrc

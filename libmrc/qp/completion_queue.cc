@@ -2,6 +2,7 @@
 #include "libmrc/qp/completion_queue.h"
 
 #include <bit>
+#include <utility>
 
 namespace mrc {
 
@@ -14,7 +15,9 @@ void CompletionQueue::remove(Qpn qpn) {
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
   for (uint64_t at = kept; at != tail; ++at) {
     if (ring_[at & mask_].qpn == qpn) continue;
-    ring_[kept++ & mask_] = ring_[at & mask_];
+    ring_[kept & mask_] = ring_[at & mask_];
+    if (times_ != nullptr) times_[kept & mask_] = times_[at & mask_];
+    ++kept;
   }
   tail_.store(kept, std::memory_order_release);
 }
@@ -25,10 +28,20 @@ bool CompletionQueue::resize(uint32_t entries_min) {
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
   if (tail - head > entries) return false;
   std::unique_ptr<Completion[]> ring(new Completion[entries]);
-  for (uint64_t at = head; at != tail; ++at) ring[at & (entries - 1)] = ring_[at & mask_];
+  std::unique_ptr<CompletionTime[]> times(times_ != nullptr ? new CompletionTime[entries] : nullptr);
+  for (uint64_t at = head; at != tail; ++at) {
+    ring[at & (entries - 1)] = ring_[at & mask_];
+    if (times != nullptr) times[at & (entries - 1)] = times_[at & mask_];
+  }
   ring_ = std::move(ring);
+  times_ = std::move(times);
   mask_ = entries - 1;
   return true;
+}
+
+void CompletionQueue::keep_times(Clock clock) {
+  times_.reset(new CompletionTime[capacity()]);
+  clock_ = clock;
 }
 
 }  // namespace mrc

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "libmrc/qp/linked_list.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
@@ -33,6 +34,7 @@ enum class CompletionKind : uint8_t {
   kRdmaRead,
   kCompareSwap,
   kFetchAdd,
+  kAtomicWrite,
   kBindWindow,
   kLocalInvalidate,
   kReceive,
@@ -54,30 +56,46 @@ struct Completion {
   bool solicited = false;
 };
 
+// When a completion came to be, in nanoseconds: by a clock that only goes on, and by the time of day.
+struct CompletionTime {
+  uint64_t clock = 0;
+  uint64_t wall = 0;
+};
+
 class CompletionQueue {
  public:
+  // Who asks for times says what the time is: there is no clock in here.
+  using Clock = CompletionTime (*)();
+
   explicit CompletionQueue(uint32_t entries_min);
 
   uint32_t capacity() const { return mask_ + 1; }
 
   // --- engine side ---
-  // False: the queue is full; the completion is lost and the queue is in error for good.
+  // False: the queue is full; the completion is lost and the queue is in error for good. Nothing comes into
+  // it any more, for there would be a gap before it that nobody sees.
   bool push(const Completion& completion) {
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
+    if (overrun_.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;
     if (tail - head_.load(std::memory_order_acquire) > mask_) {
       overrun_.store(true, std::memory_order_relaxed);
       return false;
     }
     ring_[tail & mask_] = completion;
+    if (times_ != nullptr) [[unlikely]]
+      times_[tail & mask_] = clock_();
     tail_.store(tail + 1, std::memory_order_release);
     return true;
   }
 
   // --- application side ---
-  size_t poll(std::span<Completion> out) {
+  // `time_of_first`: of the first one that was polled, if times are kept.
+  size_t poll(std::span<Completion> out, CompletionTime* time_of_first = nullptr) {
     uint64_t head = head_.load(std::memory_order_relaxed);
     const uint64_t tail = tail_.load(std::memory_order_acquire);
     size_t count = 0;
+    if (time_of_first != nullptr && times_ != nullptr && head != tail) *time_of_first = times_[head & mask_];
     while (count < out.size() && head != tail) out[count++] = ring_[head++ & mask_];
     if (count > 0) head_.store(head, std::memory_order_release);
     return count;
@@ -95,13 +113,21 @@ class CompletionQueue {
   void remove(Qpn qpn);
   // False if more are waiting than would fit.
   bool resize(uint32_t entries_min);
+  // From now on every completion has a time. Before the first one.
+  void keep_times(Clock clock);
   // Completion number n in [polled(), pushed()), for event arming.
   const Completion& peek(uint64_t n) const { return ring_[n & mask_]; }
 
   void* owner = nullptr;  // the caller's object for this queue; handed back in events
 
+  // The engine's, between a completion and the word of it.
+  LinkedList<CompletionQueue>::Node pushed_to{this};
+  LinkedList<CompletionQueue>::Node overran{this};
+
  private:
   std::unique_ptr<Completion[]> ring_;
+  std::unique_ptr<CompletionTime[]> times_;  // beside the ring, for those few who ask
+  Clock clock_ = nullptr;
   uint32_t mask_;
   std::atomic<bool> overrun_{false};
   alignas(64) std::atomic<uint64_t> tail_{0};  // written by the engine

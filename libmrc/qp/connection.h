@@ -13,7 +13,12 @@
 namespace mrc {
 
 // Whether the peer speaks the extension (SEND, READ, atomics) beside MRC 1.0.
-enum class PeerExtension : uint8_t { kUnknown, kSupported, kRefused };
+enum class PeerExtension : uint8_t {
+  kUnknown,
+  kSupported,
+  kRefused,
+  kUnanswered,  // it does not say
+};
 
 // MRC 1.4: a SACK tells the MPR in units of so many PSNs.
 inline constexpr uint32_t kMprUnit = 128;
@@ -29,6 +34,7 @@ struct Connection {
   Accessor domain{ProtectionDomain{}};  // this queue pair, to the memory
   bool strict = false;                  // MRC 1.0 only
   bool lossy = false;                   // messages that cannot be taken are lost, and nobody is told
+  bool xrc = false;                     // its packets are those of XRC
   PeerExtension extension = PeerExtension::kUnknown;
   uint8_t reads_max = 16;     // READs and atomics of ours that may wait for an answer (max_rd_atomic)
   uint8_t answers_max = 16;   // the same of the peer's (max_dest_rd_atomic)

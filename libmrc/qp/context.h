@@ -3,6 +3,9 @@
 // the wire.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
 #include "libmrc/qp/event_trace.h"
@@ -53,6 +56,20 @@ inline FrameWriter begin_frame(const Path& path, const std::array<FrameTemplate,
   return frame;
 }
 
+// A buffer for a frame to the peer by this plane; nullptr: there is none.
+inline uint8_t* begin_buffer(Context& cx, Plane plane) {
+  return cx.services.transmitter.begin(plane, cx.connection.network[plane].destination_mac);
+}
+
+// The outer header, if the path has one, for a frame of which no prefix was made before.
+inline void take_way(const EvEntry& way, const IpAddress& outer_source, NetworkHeader* network) {
+  network->srv6 = way.has_outer;
+  network->outer_source = outer_source;
+  network->outer_destination = way.outer_destination;
+  network->segment_routing = way.has_outer && way.has_segment;
+  network->segment = way.segment;
+}
+
 // Sends BTH + one control header by a path. False if the port has no buffer or the next hop is not known yet;
 // control packets are never repeated for their own sake, so the caller only counts.
 template <typename Header>
@@ -63,7 +80,7 @@ bool send_control(Context& cx, PathId path_id, const std::array<FrameTemplate, k
     ++cx.services.counters.tx_no_next_hop;
     return false;
   }
-  uint8_t* buffer = cx.services.transmitter.begin(path.plane);
+  uint8_t* buffer = begin_buffer(cx, path.plane);
   if (buffer == nullptr) {
     ++cx.services.counters.tx_no_buffer;
     return false;
@@ -74,6 +91,14 @@ bool send_control(Context& cx, PathId path_id, const std::array<FrameTemplate, k
   frame.end_headers();
   cx.services.transmitter.commit(path.plane, frame.finish(0));
   return true;
+}
+
+// MRC 1.4 to 1.6: SACK, NACK and probe name both queue pairs by the low half of their numbers. Who only knows
+// addresses does not know these.
+inline bool names_connection(const Connection& connection, uint16_t source_qpn_low,
+                             uint16_t destination_qpn_low) {
+  return source_qpn_low == static_cast<uint16_t>(connection.remote_qpn.value()) &&
+         destination_qpn_low == static_cast<uint16_t>(connection.local_qpn.value());
 }
 
 // A plane to answer on: the one asked for if its next hop is known, else any.

@@ -2,7 +2,7 @@
 #include "libmrc/qp/datagram.h"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
 #include "libmrc/qp/gather.h"
 #include "libmrc/qp/request_completion.h"
@@ -11,72 +11,148 @@
 namespace mrc {
 
 namespace {
-constexpr Nanoseconds kAskAgain = kMillisecond;  // while a next hop is not known
-constexpr Nanoseconds kAskRefresh = kSecond;     // next hops may change
-constexpr Nanoseconds kPatience = 100 * kMillisecond;
+constexpr Nanoseconds kPatience = 100 * kMillisecond;  // for a next hop
+constexpr Nanoseconds kRoomPatience = 2 * kSecond;  // for a link that is being made, or a reader that sleeps
+constexpr Nanoseconds kUnheldPatience = 200 * kMillisecond;  // when no more can be put aside
 constexpr uint32_t kOwnQueueKey = 0x80000000;
-
-uint64_t mix(uint64_t value) {
-  value = (value ^ value >> 31) * 0x9E3779B97F4A7C15u;
-  return value ^ value >> 29;
-}
-
-uint64_t hash_of(const IpAddress& address, Qpn qpn) {
-  uint64_t halves[2];
-  std::memcpy(halves, address.bytes.data(), sizeof halves);
-  return mix(mix(halves[0]) ^ halves[1] ^ uint64_t{qpn.value()} << 32);
-}
 }  // namespace
 
-void Datagram::reset(uint32_t copied_segments, uint64_t seed) {
+void Datagram::reset(uint32_t copied_segments, uint64_t seed, bool every_plane) {
   const uint32_t queue_key = queue_key_;
   *this = Datagram{};
   queue_key_ = queue_key;
-  seed_ = seed;
   slots_.reset(1, copied_segments);
-  destinations_.assign(kDestinations, Destination{});
+  destinations_.reset(seed, every_plane);
 }
 
 // ------------------------------------------------------------------------------------------------ sending
 
 bool Datagram::has_work(const Context& cx) const {
-  return !failure_ && cx.start_requests && !cx.send_queue.empty() && ask_at_ == kNever;
+  return !failure_ && cx.start_requests && !cx.send_queue.empty() && waiting_since_ == 0;
 }
 
+// A datagram is read from the application's memory as soon as its turn comes, whether it can go then or not:
+// who has been answered by the peer, for whatever reason, takes the buffer for free.
 Datagram::Burst Datagram::transmit(Context& cx, size_t budget) {
   Burst burst;
-  while (burst.packets < budget && has_work(cx)) {
+  ask_at_ = kNever;
+  if (!held_.empty()) send_held(cx, budget, &burst);
+  while (burst.packets < budget && !failure_ && cx.start_requests && !cx.send_queue.empty()) {
     const SendRequest& request = cx.send_queue.at(cx.send_queue.head());
     const CompletionStatus status = check(cx, request);
     if (status != CompletionStatus::kSuccess) {
       failure_ = status;
       break;
     }
-    Destination& destination = look_up(cx, request.datagram_address());
-    const EvEntry* const path = choose_path(cx, destination);
-    if (path == nullptr) {
-      if (wait_for_next_hop(cx, destination)) break;
+    const DatagramAddress& address = request.datagram_address();
+    const Route found = route(cx, address);
+    const bool behind = !held_.empty() && is_behind_held(address, held_.size());
+    if (found.way == Way::kOpen && !behind) {
+      if (!send_oldest(cx, request, found)) break;
+      ++burst.packets;
+      continue;
+    }
+    if (found.way == Way::kNoNextHop && address.now_or_never) {
       ++cx.services.counters.drops_unreachable;  // lost, as a datagram may be
       finish_oldest(cx);
       continue;
     }
-    waiting_since_ = 0;
-    Transmitter& transmitter = cx.services.transmitter;
-    uint8_t* buffer = nullptr;
-    if (transmitter.room(path->plane, destination.next_hops[path->plane]) > 0)
-      buffer = transmitter.begin(path->plane);
-    if (buffer == nullptr) {
-      burst.blocked = true;
+    if (held_.size() < kHeldMax) {
+      if (!hold(cx, request)) break;
+      wait_for(cx, found, &burst);
+      continue;
+    }
+    if (waiting_since_ == 0) waiting_since_ = cx.now;
+    if (cx.now - waiting_since_ < kUnheldPatience) {
+      wait_for(cx, found, &burst);
       break;
     }
-    if (!write(cx, request, destination, *path, buffer)) {
-      failure_ = CompletionStatus::kLocalProtectionError;
-      break;
-    }
-    ++burst.packets;
+    ++cx.services.counters.drops_unreachable;
     finish_oldest(cx);
   }
   return burst;
+}
+
+void Datagram::wait_for(Context& cx, const Route& route, Burst* burst) {
+  if (route.way == Way::kNoNextHop)
+    ask_at_ = std::min(ask_at_, std::max(route.destination->ask_at, cx.now + 1));
+  else
+    burst->blocked = true;
+}
+
+Datagram::Route Datagram::route(Context& cx, const DatagramAddress& address) {
+  Route route;
+  route.destination = &destinations_.look_up(cx, address);
+  destinations_.probe(cx, *route.destination, address.source);
+  route.path = destinations_.choose_path(cx, *route.destination);
+  if (route.path == nullptr) return route;
+  const Plane plane = route.path->plane;
+  const bool room = cx.services.transmitter.room_by(plane, route.destination->next_hops[plane]) > 0;
+  route.way = room ? Way::kOpen : Way::kNoRoom;
+  return route;
+}
+
+// Those to one destination stay in their order.
+bool Datagram::is_behind_held(const DatagramAddress& address, size_t count) const {
+  return std::any_of(held_.begin(), held_.begin() + static_cast<ptrdiff_t>(count), [&](const Held& held) {
+    return held.head.address.destination == address.destination && held.head.address.way() == address.way();
+  });
+}
+
+void Datagram::send_held(Context& cx, size_t budget, Burst* burst) {
+  size_t kept = 0;
+  for (size_t i = 0; i < held_.size(); ++i) {
+    Held& held = held_[i];
+    const Route found = route(cx, held.head.address);
+    uint8_t* buffer = nullptr;
+    if (cx.now - held.since >= (found.way == Way::kNoNextHop ? kPatience : kRoomPatience)) {
+      ++cx.services.counters.drops_unreachable;
+      continue;
+    }
+    if (found.way == Way::kOpen && burst->packets < budget && !is_behind_held(held.head.address, kept))
+      buffer = begin_buffer(cx, found);
+    if (buffer != nullptr) {
+      FrameWriter frame = begin(cx, held.head, found, buffer);
+      frame.add_payload(held.payload.data(), held.head.bytes);
+      finish(cx, held.head, found, &frame);
+      ++burst->packets;
+      continue;
+    }
+    wait_for(cx, found, burst);
+    if (kept != i) held_[kept] = std::move(held);
+    ++kept;
+  }
+  held_.resize(kept);
+  if (kept < kHeldMax) waiting_since_ = 0;
+}
+
+// False: the memory was taken away under a request that had passed its check.
+bool Datagram::hold(Context& cx, const SendRequest& request) {
+  Held held;
+  held.head = head_of(request);
+  held.payload.resize(request.bytes);
+  held.since = cx.now;
+  if (!gather(cx, request, held.payload.data())) {
+    failure_ = CompletionStatus::kLocalProtectionError;
+    return false;
+  }
+  held_.push_back(std::move(held));
+  finish_oldest(cx);
+  return true;
+}
+
+bool Datagram::send_oldest(Context& cx, const SendRequest& request, const Route& route) {
+  uint8_t* buffer = begin_buffer(cx, route);
+  if (buffer == nullptr) return hold(cx, request);
+  const Head head = head_of(request);
+  FrameWriter frame = begin(cx, head, route, buffer);
+  if (!gather(cx, request, 0, request.bytes, &frame)) {
+    failure_ = CompletionStatus::kLocalProtectionError;
+    return false;
+  }
+  finish(cx, head, route, &frame);
+  finish_oldest(cx);
+  return true;
 }
 
 // IBTA 9.8.3, 11.4.1.1: SEND only, and no longer than one packet.
@@ -96,113 +172,61 @@ void Datagram::finish_oldest(Context& cx) {
   if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
 }
 
-bool Datagram::write(Context& cx, const SendRequest& request, const Destination& destination,
-                     const EvEntry& path, uint8_t* buffer) {
-  const DatagramAddress& address = request.datagram_address();
-  const bool immediate = request.operation == Operation::kSendImm;
-  const uint32_t pad = -request.bytes & 3;
+Datagram::Head Datagram::head_of(const SendRequest& request) {
+  return {request.datagram_address(), request.operation == Operation::kSendImm,
+          (request.flags & kSolicited) != 0, request.immediate, request.bytes};
+}
+
+uint8_t* Datagram::begin_buffer(Context& cx, const Route& route) {
+  const Plane plane = route.path->plane;
+  return cx.services.transmitter.begin(plane, route.destination->next_hops[plane]);
+}
+
+// A frame with all headers.
+FrameWriter Datagram::begin(Context& cx, const Head& head, const Route& route, uint8_t* buffer) {
+  const Plane plane = route.path->plane;
+  const uint32_t pad = -head.bytes & 3;
   NetworkHeader network;
-  network.source_mac = cx.services.transmitter.port(path.plane).address();
-  network.destination_mac = destination.next_hops[path.plane];
-  network.source = address.source;
-  network.destination = address.destination;
-  network.srv6 = path.has_outer;
-  network.outer_source = outer_source(cx.services, path.plane, address.source);
-  network.outer_destination = path.outer_destination;
-  network.segment_routing = path.has_outer && path.has_segment;
-  network.segment = path.segment;
+  network.source_mac = cx.services.transmitter.port(plane).address();
+  network.destination_mac = route.destination->next_hops[plane];
+  network.intact = cx.services.transmitter.keeps_intact(plane, network.destination_mac);
+  network.source = head.address.source;
+  network.destination = head.address.destination;
+  take_way(*route.path, outer_source(cx.services, plane, head.address.source), &network);
   Bth bth;
-  bth.opcode = immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
+  bth.opcode = head.has_immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;
   bth.migrated = true;
-  bth.destination = address.qpn;
+  bth.destination = head.address.qpn;
   bth.psn = psn_;
   bth.pad_bytes = static_cast<uint8_t>(pad);
-  bth.solicited = (request.flags & kSolicited) != 0;
+  bth.solicited = head.solicited;
   Deth deth;
   // IBTA 10.2.5: with the high bit set the sender means its own queue key, whatever the other bits say.
-  deth.queue_key = (address.queue_key & kOwnQueueKey) != 0 ? queue_key_ : address.queue_key;
+  deth.queue_key = (head.address.queue_key & kOwnQueueKey) != 0 ? queue_key_ : head.address.queue_key;
   deth.source = cx.connection.local_qpn;
   const size_t transport_bytes =
-      Bth::kBytes + Deth::kBytes + (immediate ? ImmDt::kBytes : 0) + request.bytes + pad;
-  FrameWriter frame(buffer, network, path.entropy, cx.services.config.dscp_data, Ecn::kNotCapable,
+      Bth::kBytes + Deth::kBytes + (head.has_immediate ? ImmDt::kBytes : 0) + head.bytes + pad;
+  FrameWriter frame(buffer, network, route.path->entropy, cx.services.config.dscp_data, Ecn::kNotCapable,
                     transport_bytes);
   frame.add(bth);
   frame.add(deth);
-  if (immediate) frame.add_immediate(request.immediate);
+  if (head.has_immediate) frame.add_immediate(head.immediate);
   frame.end_headers();
-  if (!gather(cx, request, 0, request.bytes, &frame)) return false;
-  cx.services.transmitter.commit(path.plane, frame.finish(pad));
+  return frame;
+}
+
+void Datagram::finish(Context& cx, const Head& head, const Route& route, FrameWriter* frame) {
+  cx.services.transmitter.commit(route.path->plane, frame->finish(-head.bytes & 3));
   ++psn_;
   ++cx.services.counters.data_packets_sent;
-  cx.services.counters.payload_bytes_sent += request.bytes;
-  return true;
+  cx.services.counters.payload_bytes_sent += head.bytes;
 }
 
 void Datagram::flush(Context& cx, CompletionStatus first) {
   if (!flush_requests(cx, first)) failure_ = CompletionStatus::kGeneralError;
+  held_.clear();
   waiting_since_ = 0;
   ask_at_ = kNever;
-}
-
-// ------------------------------------------------------------------------------------------- destinations
-
-Datagram::Destination& Datagram::look_up(Context& cx, const DatagramAddress& address) {
-  const Qpn qpn = address.way();
-  const uint64_t hash = hash_of(address.destination, qpn);
-  Destination& entry = destinations_[hash & (kDestinations - 1)];
-  if (!entry.used || entry.address != address.destination || entry.qpn != qpn) {
-    entry = Destination{};
-    entry.used = true;
-    entry.address = address.destination;
-    entry.qpn = qpn;
-    if (cx.services.path_source != nullptr) entry.paths = cx.services.path_source->paths_to(entry.address);
-  }
-  if (cx.now >= entry.ask_at) resolve(cx, entry);
-  return entry;
-}
-
-void Datagram::resolve(Context& cx, Destination& destination) {
-  const size_t planes = cx.services.transmitter.plane_count();
-  destination.resolved = 0;
-  for (size_t plane = 0; plane < planes; ++plane) {
-    Port& port = cx.services.transmitter.port(static_cast<Plane>(plane));
-    if (port.resolve(destination.address, destination.qpn, &destination.next_hops[plane]))
-      destination.resolved |= PlaneMask{1} << plane;
-  }
-  const bool all = destination.resolved == (PlaneMask{1} << planes) - 1;
-  destination.ask_at = cx.now + (all ? kAskRefresh : kAskAgain);
-}
-
-// Nobody promises datagrams an order, but what is built on them (UCX's reliability) takes everything out of
-// order for lost: one path per destination, left only when its port goes down.
-const EvEntry* Datagram::choose_path(const Context& cx, Destination& destination) const {
-  const PlaneMask usable = destination.resolved & cx.services.ports_up;
-  if (usable == 0) return nullptr;
-  if (destination.path && (usable >> destination.path->plane & 1) != 0) return &*destination.path;
-  destination.path.reset();
-  const uint64_t draw = mix(hash_of(destination.address, destination.qpn) + seed_);
-  if (!destination.paths.empty()) {
-    for (size_t i = 0; i < destination.paths.size() && !destination.path; ++i) {
-      const EvEntry& entry = destination.paths[(draw + i) % destination.paths.size()];
-      if ((usable >> entry.plane & 1) != 0) destination.path = entry;
-    }
-    return destination.path ? &*destination.path : nullptr;
-  }
-  PlaneMask left = usable;
-  for (uint64_t skip = draw % static_cast<unsigned>(__builtin_popcount(usable)); skip > 0; --skip)
-    left &= left - 1;
-  EvEntry& entry = destination.path.emplace();
-  entry.plane = static_cast<Plane>(__builtin_ctz(left));
-  entry.entropy = make_entropy(entry.plane, static_cast<uint32_t>(draw >> 32));
-  return &entry;
-}
-
-// Whether it is worth while to wait for the next hop of the oldest request.
-bool Datagram::wait_for_next_hop(Context& cx, const Destination& destination) {
-  if (waiting_since_ == 0) waiting_since_ = cx.now;
-  if (cx.now - waiting_since_ >= kPatience) return false;
-  ask_at_ = std::max(destination.ask_at, cx.now + 1);
-  return true;
 }
 
 // ---------------------------------------------------------------------------------------------- receiving

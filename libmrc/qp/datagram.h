@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Unreliable datagrams (RoCEv2 UD): every message is one packet, to a destination of its own. A send is
-// complete when the port has it; what arrives without a receive request, or with the wrong queue key, is
-// dropped.
+// complete when the port has it, or when it had to be put aside because there was no way to its destination
+// yet; what arrives without a receive request, or with the wrong queue key, is dropped.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
-#include "libmrc/path/ev_entry.h"
 #include "libmrc/qp/context.h"
+#include "libmrc/qp/datagram_destination.h"
 #include "libmrc/qp/receive_slots.h"
 #include "libmrc/qp/responder_fault.h"
 #include "libmrc/wire/packet.h"
@@ -19,8 +19,9 @@ namespace mrc {
 
 class Datagram {
  public:
-  // `copied_segments`: of the shared receive queue, 0 if there is none.
-  void reset(uint32_t copied_segments, uint64_t seed);
+  // `copied_segments`: of the shared receive queue, 0 if there is none. `every_plane`: see
+  // DatagramDestinations.
+  void reset(uint32_t copied_segments, uint64_t seed, bool every_plane);
   void start_sending(Psn first) { psn_ = first; }
   void set_queue_key(uint32_t queue_key) { queue_key_ = queue_key; }
   uint32_t queue_key() const { return queue_key_; }
@@ -31,6 +32,9 @@ class Datagram {
   };
   Burst transmit(Context& cx, size_t budget);
   void receive(Context& cx, const Packet& packet);
+  void on_plane_answer(const IpAddress& from, Qpn qpn, Plane plane) {
+    destinations_.on_probe_answer(from, qpn, plane);
+  }
 
   // The rest is what queue pairs ask of any requester and responder.
   void skip_to(uint64_t) {}
@@ -45,40 +49,57 @@ class Datagram {
   void flush(Context& cx, CompletionStatus first);
   const ResponderFault* fault() const { return fault_ ? &*fault_ : nullptr; }
   void repeat_nak(Context&, Plane) {}
+  bool takes_next(Psn) const { return false; }
+  void fault_now(Psn, uint8_t) {}  // there is no connection to end
   ReceiveSlots& slots() { return slots_; }
 
  private:
-  // What is known of a destination. There is no connection, so it is remembered from one send to the next.
-  struct Destination {
-    bool used = false;
-    IpAddress address;
-    Qpn qpn;  // ports may lead to another process for each
-    PlaneMask resolved = 0;
-    Nanoseconds ask_at = 0;  // when the ports are asked again
-    std::array<MacAddress, kPlanesMax> next_hops{};
-    std::vector<EvEntry> paths;   // of the device's path source, if it has one
-    std::optional<EvEntry> path;  // the one in use
+  // A datagram without its payload.
+  struct Head {
+    DatagramAddress address;
+    bool has_immediate = false;
+    bool solicited = false;
+    uint32_t immediate = 0;
+    uint32_t bytes = 0;
   };
-  static constexpr size_t kDestinations = 64;  // power of two
+  // One that had no way when its turn came. Its buffer is the application's again, and those to other
+  // destinations do not wait behind it.
+  struct Held {
+    Head head;
+    std::vector<uint8_t> payload;
+    Nanoseconds since = 0;
+  };
+  enum class Way : uint8_t { kOpen, kNoRoom, kNoNextHop };
+  // Where a datagram would go now.
+  struct Route {
+    Way way = Way::kNoNextHop;
+    DatagramDestination* destination = nullptr;
+    const EvEntry* path = nullptr;
+  };
+  static constexpr size_t kHeldMax = 64;
 
   CompletionStatus check(const Context& cx, const SendRequest& request) const;
-  Destination& look_up(Context& cx, const DatagramAddress& address);
-  void resolve(Context& cx, Destination& destination);
-  const EvEntry* choose_path(const Context& cx, Destination& destination) const;
-  bool wait_for_next_hop(Context& cx, const Destination& destination);
-  bool write(Context& cx, const SendRequest& request, const Destination& destination, const EvEntry& path,
-             uint8_t* buffer);
+  static Head head_of(const SendRequest& request);
+  Route route(Context& cx, const DatagramAddress& address);
+  bool is_behind_held(const DatagramAddress& address, size_t count) const;
+  void send_held(Context& cx, size_t budget, Burst* burst);
+  bool hold(Context& cx, const SendRequest& request);
+  bool send_oldest(Context& cx, const SendRequest& request, const Route& route);
+  void wait_for(Context& cx, const Route& route, Burst* burst);
+  static uint8_t* begin_buffer(Context& cx, const Route& route);
+  FrameWriter begin(Context& cx, const Head& head, const Route& route, uint8_t* buffer);
+  void finish(Context& cx, const Head& head, const Route& route, FrameWriter* frame);
   void finish_oldest(Context& cx);
 
   uint32_t queue_key_ = 0;
   Psn psn_;
-  uint64_t seed_ = 0;              // queue pairs choose different paths to one destination
-  Nanoseconds waiting_since_ = 0;  // the oldest request has no next hop since then; 0 = it has
-  Nanoseconds ask_at_ = kNever;    // nothing is sent before, for want of a next hop
+  std::deque<Held> held_;
+  Nanoseconds waiting_since_ = 0;  // the oldest request has no way and cannot be held since then; 0 = it has
+  Nanoseconds ask_at_ = kNever;    // when a next hop is asked for again
   ReceiveSlots slots_;             // never more than one
   std::optional<ResponderFault> fault_;
   std::optional<CompletionStatus> failure_;
-  std::vector<Destination> destinations_;
+  DatagramDestinations destinations_;
 };
 
 }  // namespace mrc

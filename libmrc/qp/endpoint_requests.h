@@ -16,8 +16,11 @@ class EndpointRequests {
   struct Asker {
     Qpn qpn;  // a queue pair of ours; not if it is a probe
     bool is_probe = false;
-    uint64_t cookie = 0;        // of the probe: the asker's
-    IpAddress destination;      // of the probe
+    bool is_datagram = false;  // a queue pair of datagrams asks whether a plane leads to where it sends
+    uint64_t cookie = 0;       // of the probe: the asker's
+    IpAddress destination;     // of the probe, and of the datagrams
+    Qpn destination_qpn;       // of the datagrams, and the next
+    Plane plane = 0;
     Nanoseconds sent_at = 0;    // of the probe
     uint32_t announcement = 0;  // which change of our ports it tells of; 0 = it asks something else
   };

@@ -7,7 +7,7 @@ namespace mrc {
 
 [[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
   if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
-  const uint8_t rights = awaits_answer(request.operation) ? kLocalWrite : kLocalRead;
+  const uint8_t rights = brings_data(request.operation) ? kLocalWrite : kLocalRead;
   for (uint32_t i = 0; i < request.segment_count; ++i) {
     const Segment& segment = request.segments()[i];
     if (segment.bytes == 0) continue;
@@ -34,11 +34,31 @@ namespace mrc {
     const uint8_t* from = cx.services.memory.translate(segment.key, cx.connection.domain,
                                                        segment.address + offset, part, kLocalRead);
     if (from == nullptr) return false;
+    const uint32_t losses = cx.services.memory.losses();
     frame->add_payload(from, part);
+    if (cx.services.memory.losses() != losses) return false;
     bytes -= part;
     offset = 0;
   }
   return bytes == 0;
+}
+
+bool gather(const Context& cx, const SendRequest& request, uint8_t* to) {
+  if ((request.flags & kInline) != 0) {
+    std::copy_n(request.inline_data(), request.bytes, to);
+    return true;
+  }
+  for (uint32_t i = 0; i < request.segment_count; ++i) {
+    const Segment& segment = request.segments()[i];
+    if (segment.bytes == 0) continue;
+    const uint8_t* from = cx.services.memory.translate(segment.key, cx.connection.domain, segment.address,
+                                                       segment.bytes, kLocalRead);
+    if (from == nullptr) return false;
+    const uint32_t losses = cx.services.memory.losses();
+    to = std::copy_n(from, segment.bytes, to);
+    if (cx.services.memory.losses() != losses) return false;
+  }
+  return true;
 }
 
 }  // namespace mrc

@@ -18,4 +18,7 @@ CompletionStatus check_local_memory(const Context& cx, const SendRequest& reques
 bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
             FrameWriter* frame);
 
+// The same, all of it, into memory of the caller's.
+bool gather(const Context& cx, const SendRequest& request, uint8_t* to);
+
 }  // namespace mrc

@@ -23,6 +23,8 @@ constexpr Opcode message_opcode(Operation operation, bool first, bool last) {
       return Opcode::kCompareSwap;
     case Operation::kFetchAdd:
       return Opcode::kFetchAdd;
+    case Operation::kAtomicWrite:
+      return Opcode::kAtomicWrite;
     case Operation::kWrite:
     case Operation::kWriteImm: {
       const bool immediate = operation == Operation::kWriteImm;

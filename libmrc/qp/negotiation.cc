@@ -10,7 +10,7 @@ PathId open_path(Context& cx) {
   PlaneMask open = 0;
   for (PlaneMask planes = cx.connection.resolved; planes != 0; planes &= planes - 1) {
     const auto plane = static_cast<Plane>(__builtin_ctz(planes));
-    if (cx.services.transmitter.room(plane, cx.connection.network[plane].destination_mac) > 0)
+    if (cx.services.transmitter.room_by(plane, cx.connection.network[plane].destination_mac) > 0)
       open |= PlaneMask{1} << plane;
   }
   return cx.paths.select(open);
@@ -20,12 +20,20 @@ PathId open_path(Context& cx) {
 bool Negotiation::on_timer(Context& cx) {
   if (cx.now < next_at_) return true;
   const PathId path = open_path(cx);
-  if (attempts_ == kAttemptsMax || (path == kNoPath && cx.now >= give_up_at_)) {
-    stop();
-    return false;
+  if (awaited_) {
+    const bool unheard = asked_since_ != kNever && cx.now - asked_since_ >= patience_;
+    if (unheard || (path == kNoPath && cx.now >= give_up_at_)) {
+      stop();
+      return false;
+    }
   }
-  next_at_ = cx.now + std::min(kFirstWait << std::min(attempts_ / 4, 8u), kWaitMax);
+  if (awaited_ || attempts_ < kAttemptsOften) {
+    next_at_ = cx.now + std::min(kFirstWait << std::min(attempts_ / 4, 8u), kWaitMax);
+  } else {
+    next_at_ = cx.now + std::min(kSecond << std::min(attempts_ - kAttemptsOften, 8u), kRareWaitMax);
+  }
   if (path == kNoPath) return true;
+  if (asked_since_ == kNever) asked_since_ = cx.now;
   ++attempts_;
   Bth bth;
   bth.opcode = Opcode::kEndpointRequest;

@@ -4,14 +4,15 @@
 // another.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
+#include "libmrc/qp/linked_list.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -31,7 +32,7 @@ struct Peer {
   uint64_t ports_round = 0;        // when it was last told
   Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never
   Tseth ports_heard;               // the time stamp that had
-  std::deque<QueuePair*> waiting;  // queue pairs that found the window closed, first come first
+  LinkedList<QueuePair> waiting;   // those that found the window closed, first come first
 };
 
 class PeerTable {

@@ -2,6 +2,7 @@
 #include "libmrc/qp/queue_pair.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 namespace mrc {
@@ -56,6 +57,7 @@ QueuePair::QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed)
       seed_(seed) {
   connection_.local_qpn = qpn;
   connection_.domain = {config.domain, qpn};
+  connection_.xrc = config.xrc;
   if (config.type == QueuePairType::kDatagram) connection_.mtu = kMtuMax;
   if (config.general_service) datagram_.set_queue_key(kGeneralServiceKey);
 }
@@ -106,6 +108,10 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
     return attributes.queue_key || to != QueuePairState::kInit || from == to || config_.general_service;
   if (to == QueuePairState::kReadyToReceive && from != to &&
       (!attributes.destination || !attributes.destination_qpn || !attributes.mtu || !attributes.receive_psn))
+    return false;
+  // No packet can have one end of each family.
+  if (attributes.destination &&
+      attributes.destination->is_v4() != attributes.source.value_or(connection_.source).is_v4())
     return false;
   return to != QueuePairState::kReadyToSend || from != QueuePairState::kReadyToReceive || attributes.send_psn;
 }
@@ -169,12 +175,11 @@ bool QueuePair::modify(const QueuePairAttributes& attributes, Services& services
 
 void QueuePair::start_requester(Psn first, Services& services) {
   if (sending_) return;  // it has answered already, by the PSN that the peer expected
-  sending_ = true;
   switch (wire()) {
     case Wire::kMrc: {
       const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
       requester_.reset(services.config, shared ? &peer_->controller : &own_controller_, first);
-      reads_.reset(kReadsMax);
+      requester_.follow_probes(paths_);
       break;
     }
     case Wire::kRc:
@@ -185,9 +190,11 @@ void QueuePair::start_requester(Psn first, Services& services) {
       break;
   }
   with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
+  sending_ = true;  // and not before: memory may run out
 }
 
 uint32_t QueuePair::copied_segments() const {
+  if (config_.served != nullptr) return config_.receive_segments_max;
   return config_.shared_receives != nullptr ? config_.shared_receives->segments_max() : 0;
 }
 
@@ -204,7 +211,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
       break;
     case Wire::kDatagram:
       connection_.mtu = std::min(connection_.mtu, services.config.datagram_bytes_max);
-      datagram_.reset(copied_segments(), seed_);
+      datagram_.reset(copied_segments(), seed_, config_.general_service);
       return;  // every datagram has a destination of its own
   }
   connection_.resolved = 0;
@@ -234,6 +241,7 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
   if (!connection_.strict) negotiation_.start(now);
   responder_.reset(services.config, first, connection_.answers_max, copied_segments());
+  reads_.reset(kReadsMax);  // here and not in RTS: answers that nobody asked for may come before
   responses_.reset(2 *
                    kReadsMax);  // an answer stays until it is acknowledged, and more may be asked for by then
   make_paths(services);
@@ -318,6 +326,8 @@ void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
     Port& port = services.transmitter.port(static_cast<Plane>(plane));
     if (port.resolve(connection_.destination, connection_.remote_qpn,
                      &connection_.network[plane].destination_mac)) {
+      NetworkHeader& network = connection_.network[plane];
+      network.intact = services.transmitter.keeps_intact(static_cast<Plane>(plane), network.destination_mac);
       build_templates(static_cast<Plane>(plane), services.config);
       connection_.resolved |= PlaneMask{1} << plane;
     }
@@ -348,7 +358,7 @@ void QueuePair::return_to_reset(Services& services) {
       rc_responder_.reset(Psn{}, 0, 0);
       break;
     case Wire::kDatagram:
-      datagram_.reset(0, seed_);
+      datagram_.reset(0, seed_, config_.general_service);
       break;
   }
   with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
@@ -372,7 +382,7 @@ void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseco
 // Completes the receive requests that are left, the oldest with `first`.
 void QueuePair::flush_receives(Services& services, CompletionStatus first) {
   CompletionStatus status = first;
-  auto complete = [&](uint64_t work_id) {
+  auto complete = [&](uint64_t work_id, CompletionQueue* told) {
     Completion completion;
     completion.work_id = work_id;
     completion.qpn = qpn_;
@@ -380,16 +390,16 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
     completion.kind = CompletionKind::kReceive;
     completion.solicited = true;
     status = CompletionStatus::kFlushed;
-    services.completions.push(config_.receive_completions, completion);
+    services.completions.push(told, completion);
   };
   with_responder([&](auto& responder) {
-    responder.slots().drain([&](const ReceiveSlots::Slot& slot) { complete(slot.work_id); });
+    responder.slots().drain([&](const ReceiveSlots::Slot& slot) { complete(slot.work_id, slot.told); });
   });
   const uint64_t tail = receive_queue_.tail();
   for (uint64_t head = receive_queue_.head(); head != tail; ++head) {
     const uint64_t work_id = receive_queue_.at(head).work_id;
     receive_queue_.release(head + 1);
-    complete(work_id);
+    complete(work_id, config_.receive_completions);
   }
 }
 
@@ -411,11 +421,14 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
 }
 
 void QueuePair::disconnect(Services& services) {
+  // Queues that its peer named must not be held by it any longer.
+  if (config_.served != nullptr)
+    with_responder([](auto& responder) { responder.slots().drain([](const ReceiveSlots::Slot&) {}); });
   negotiation_.stop();
   if (peer_ == nullptr) return;
   requester_.abandon();
-  if (waiting_) std::erase(peer_->waiting, this);
-  waiting_ = its_turn_ = false;
+  peer_->waiting.remove(waiting_);
+  its_turn_ = false;
   services.peers.release(peer_);
   peer_ = nullptr;
 }

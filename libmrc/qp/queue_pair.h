@@ -18,6 +18,7 @@
 #include "libmrc/qp/responder.h"
 #include "libmrc/qp/services.h"
 #include "libmrc/qp/work_queue.h"
+#include "libmrc/qp/xrc_domain.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/wire/time.h"
 
@@ -40,6 +41,8 @@ struct QueuePairConfig {
   CompletionQueue* send_completions = nullptr;
   CompletionQueue* receive_completions = nullptr;
   SharedReceiveQueue* shared_receives = nullptr;  // instead of a receive queue of its own
+  bool xrc = false;                               // kReliable: one half of IBTA A14
+  const XrcDomain* served = nullptr;              // xrc: of the half that is sent to
   uint32_t send_entries = 1;
   uint32_t receive_entries = 0;
   uint32_t send_segments_max = 1;
@@ -119,8 +122,8 @@ class QueuePair {
   // In SQD, and something that was started is still under way.
   bool draining() const { return state() == QueuePairState::kDraining && !drain_reported_; }
   bool sending() const { return sending_; }
-  bool scheduled() const { return active_; }          // the engine will ask it to transmit
-  bool waits_for_window() const { return waiting_; }  // of its peer
+  bool scheduled() const { return active_; }                   // the engine will ask it to transmit
+  bool waits_for_window() const { return waiting_.listed(); }  // of its peer
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
 
@@ -141,7 +144,9 @@ class QueuePair {
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void on_port(Plane plane, bool up, Services& services, Nanoseconds now);
   void on_remote_ports(PlaneMask usable, Nanoseconds now) {
-    if (speaks_mrc()) paths_.set_remote_ports(usable, now);
+    if (!speaks_mrc()) return;
+    paths_.set_remote_ports(usable, now);
+    requester_.follow_probes(paths_);
   }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now);
@@ -149,6 +154,10 @@ class QueuePair {
   void disconnect(Services& services);
   Peer* peer() const { return peer_; }
   Nanoseconds next_deadline();
+  // Of datagrams: that plane leads to where they go.
+  void on_plane_answer(const IpAddress& from, Qpn qpn, Plane plane) {
+    if (wire() == Wire::kDatagram) datagram_.on_plane_answer(from, qpn, plane);
+  }
 
   // Bits 1 << QueuePairEvent that happened since the last call.
   uint32_t take_events();
@@ -182,6 +191,7 @@ class QueuePair {
   void note(QueuePairEvent event) { events_ |= 1u << static_cast<unsigned>(event); }
   void settle(Services& services, Nanoseconds now);
   bool may_take(bool request) const;
+  bool take_named_queue(Context& cx, const Packet& packet);
   template <typename TheResponder>
   bool admit(Context& cx, bool request, TheResponder& responder);
   void receive_mrc(Context& cx, const Packet& packet, Plane plane);
@@ -193,6 +203,7 @@ class QueuePair {
   More transmit_datagrams(Context& cx, size_t budget);
   void report_drained(Context& cx);
   void start_answering(Context& cx);
+  void await_negotiation(Nanoseconds now);
   // Calls with what requests or responds on this queue pair's wire. What all of them have is named alike.
   template <typename Act>
   auto with_requester(Act&& act) {
@@ -227,8 +238,8 @@ class QueuePair {
   Negotiation negotiation_;
   CongestionController own_controller_;  // when there is no congestion control
   Peer* peer_ = nullptr;
-  bool waiting_ = false;   // for the peer's window, in its list
-  bool its_turn_ = false;  // it was the first of that list, and has not sent since
+  LinkedList<QueuePair>::Node waiting_{this};  // for the peer's window
+  bool its_turn_ = false;                      // it was the first of that list, and has not sent since
   uint64_t seed_;
   Nanoseconds timeout_ = 0;
   uint8_t retry_linear_ = 7;

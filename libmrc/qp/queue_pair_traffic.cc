@@ -9,6 +9,7 @@ namespace mrc {
 namespace {
 // For answers of a queue pair that nobody has told a timeout.
 constexpr Nanoseconds kAnswerTimeout = 67 * kMillisecond;
+constexpr Nanoseconds kNegotiationMax = 30 * kSecond;
 }  // namespace
 
 // ------------------------------------------------------------------------------------------- arrivals
@@ -21,6 +22,10 @@ constexpr Nanoseconds kAnswerTimeout = 67 * kMillisecond;
   }
   Context cx = context(services, now);
   last_plane_ = plane;
+  if ((packet.xrc || connection_.xrc) && !packet.trimmed && !take_named_queue(cx, packet)) {
+    settle(services, now);
+    return;
+  }
   switch (on) {
     case Wire::kMrc:
       receive_mrc(cx, packet, plane);
@@ -33,6 +38,31 @@ constexpr Nanoseconds kAnswerTimeout = 67 * kMillisecond;
       break;
   }
   settle(services, now);
+}
+
+// IBTA A14: a request names the queue that it uses receives of, and whose domain its keys are looked up in.
+// False: it is dealt with.
+bool QueuePair::take_named_queue(Context& cx, const Packet& packet) {
+  const bool names = names_queue(packet.bth.opcode);
+  const bool expected = connection_.xrc && (names || wire() == Wire::kRc);
+  if (packet.xrc != expected || (names && config_.served == nullptr)) {
+    ++cx.services.counters.drops_bad_control;
+    return false;
+  }
+  if (!names || !may_take(true)) return true;
+  SharedReceiveQueue* queue = config_.served->find(packet.xeth.queue);
+  if (queue == nullptr) {
+    ++cx.services.counters.requests_refused;
+    // Who does not know the PSN ends no connection.
+    with_responder([&](auto& responder) {
+      if (responder.takes_next(packet.bth.psn)) responder.fault_now(packet.bth.psn, Aeth::kNakInvalidRequest);
+    });
+    return false;
+  }
+  connection_.domain = {queue->domain(), qpn_};
+  cx.shared_receives = queue;
+  cx.receive_completions = queue->completions;
+  return true;
 }
 
 // Whether this state takes requests of the peer's, or answers to our own (IBTA 10.3.1).
@@ -172,6 +202,12 @@ void QueuePair::start_answering(Context& cx) {
   }
   asks_for_psn_ = true;
   if (!negotiation_.under_way()) negotiation_.start(cx.now);
+  await_negotiation(cx.now);
+}
+
+// As long as requests are repeated, but not for ever: a peer of MRC 1.0 need not answer.
+void QueuePair::await_negotiation(Nanoseconds now) {
+  negotiation_.await(now, std::min(requester_.retry().patience(), kNegotiationMax));
 }
 
 [[gnu::hot]] QueuePair::More QueuePair::transmit_mrc(Context& cx, size_t budget, bool fresh_answers) {
@@ -179,13 +215,21 @@ void QueuePair::start_answering(Context& cx) {
   if (!sending_) start_answering(cx);
   if (may_take(false)) {
     if (its_turn_ || !others_wait(cx)) {
-      burst = requester_.transmit(cx, budget);
+      // A message that the peer's program may take for an answer must not overtake what it answers: the
+      // acknowledgement goes ahead, by the same path. (A SEND carries it.)
+      PathId path = kNoPath;
+      if (responder_.acknowledgement_due() && requester_.next_writes_immediate(cx)) {
+        path = cx.paths.select(cx.connection.resolved);
+        if (path != kNoPath) responder_.send_control_packets(cx, path);
+      }
+      burst = requester_.transmit(cx, budget, path);
     } else {
       burst.window_closed = requester_.has_work(cx);
     }
     settle(cx.services, cx.now);
     if (state() == QueuePairState::kError) return More::kNothing;
     report_drained(cx);
+    if (requester_.awaits_negotiation(cx)) await_negotiation(cx.now);
   }
   // Answers ride behind the data, on the same path, so that the peer sees both at once. For that they wait
   // for one burst, but not for another.
@@ -193,10 +237,9 @@ void QueuePair::start_answering(Context& cx) {
     answers_waited_ = fresh_answers && !answers_waited_ && !responder_.control_urgent() && burst.packets == 0;
     if (!answers_waited_) responder_.send_control_packets(cx, burst.last_path);
   }
-  if (burst.window_closed && !waiting_ && cx.services.config.congestion != CongestionAlgorithm::kNone) {
-    waiting_ = true;
+  if (burst.window_closed && cx.services.config.congestion != CongestionAlgorithm::kNone) {
     // Who came in vain keeps its place.
-    its_turn_&& burst.packets == 0 ? peer_->waiting.push_front(this) : peer_->waiting.push_back(this);
+    its_turn_&& burst.packets == 0 ? peer_->waiting.push_front(waiting_) : peer_->waiting.push_back(waiting_);
   }
   if (burst.packets > 0 || !burst.blocked) its_turn_ = false;
   if (burst.blocked) return More::kBlocked;
@@ -242,7 +285,7 @@ void QueuePair::on_timer(Services& services, Nanoseconds now) {
   Context cx = context(services, now);
   if (negotiation_.under_way() && !negotiation_.on_timer(cx) &&
       connection_.extension == PeerExtension::kUnknown)
-    connection_.extension = PeerExtension::kRefused;
+    connection_.extension = PeerExtension::kUnanswered;
   if (!may_take(false)) return;
   with_requester([&](auto& requester) { requester.on_timer(cx); });
   settle(services, now);
@@ -300,11 +343,14 @@ void QueuePair::on_endpoint_response(const Packet& packet) {
   if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
       packet.source != connection_.destination)
     return;
-  negotiation_.stop();
-  if (asks_for_psn_ && (packet.eeth.vendor_info & kTellsExpectedPsn) != 0) {
+  const bool tells = (packet.eeth.vendor_info & kTellsExpectedPsn) != 0;
+  if (asks_for_psn_ && tells) {
     asks_for_psn_ = false;
     peer_expects_ = Psn{packet.eeth.expected_psn};
   }
+  // A peer that does not tell is asked on, ever less often: to begin anew at once would be a question per
+  // round trip.
+  if (!asks_for_psn_) negotiation_.stop();
   connection_.extension =
       (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
 }

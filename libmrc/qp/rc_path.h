@@ -3,8 +3,11 @@
 // traffic, so that nothing overtakes.
 #pragma once
 
+#include <cstdint>
+
 #include "libmrc/qp/context.h"
 #include "libmrc/wire/frame.h"
+#include "libmrc/wire/packet.h"
 
 namespace mrc {
 
@@ -16,11 +19,12 @@ inline Plane rc_plane(const Context& cx) {
 inline size_t rc_room(const Context& cx) {
   const Plane plane = rc_plane(cx);
   if ((cx.connection.resolved >> plane & 1) == 0) return 0;
-  return cx.services.transmitter.room(plane, cx.connection.network[plane].destination_mac);
+  return cx.services.transmitter.room_by(plane, cx.connection.network[plane].destination_mac);
 }
 inline uint8_t* rc_begin(Context& cx) {
-  if ((cx.connection.resolved >> rc_plane(cx) & 1) == 0) return nullptr;
-  uint8_t* buffer = cx.services.transmitter.begin(rc_plane(cx));
+  const Plane plane = rc_plane(cx);
+  if ((cx.connection.resolved >> plane & 1) == 0) return nullptr;
+  uint8_t* buffer = begin_buffer(cx, plane);
   if (buffer == nullptr) ++cx.services.counters.tx_no_buffer;
   return buffer;
 }
@@ -34,7 +38,7 @@ inline void rc_commit(Context& cx, size_t length) {
 // IBTA 9.2: default partition key, and MigReq set as long as there is no alternate path (IBTA 17.2.8).
 inline Bth rc_bth(const Context& cx, Opcode opcode, Psn psn) {
   Bth bth;
-  bth.opcode = opcode;
+  bth.opcode = cx.connection.xrc ? to_xrc(opcode) : opcode;
   bth.migrated = true;
   bth.destination = cx.connection.remote_qpn;
   bth.psn = psn;

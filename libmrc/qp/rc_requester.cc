@@ -33,14 +33,19 @@ void RcRequester::reset(const TransportConfig& config, Psn first) {
 
 RcRequester::Burst RcRequester::transmit(Context& cx, size_t budget) {
   Burst burst;
-  if (!has_work(cx)) return burst;
+  if (!has_work(cx)) {
+    held_up_ = false;
+    return burst;
+  }
   size_t room = rc_room(cx);
   while (burst.packets < budget && !failure_ && prepare(cx)) {
     uint8_t* buffer = room > 0 ? rc_begin(cx) : nullptr;
     if (buffer == nullptr) {
+      hold_up(cx);
       burst.blocked = true;
       break;
     }
+    held_up_ = false;
     if (!send_packet(cx, buffer)) break;
     ++burst.packets;
     --room;
@@ -114,9 +119,7 @@ bool RcRequester::start_request(Context& cx) {
     if (cx.send_queue.head() == started_) failure_ = status;
     return false;
   }
-  const bool atomic =
-      request.operation == Operation::kCompareSwap || request.operation == Operation::kFetchAdd;
-  const uint32_t psns = atomic ? 1 : packet_count(request.bytes, cx.connection.mtu);
+  const uint32_t psns = is_atomic(request.operation) ? 1 : packet_count(request.bytes, cx.connection.mtu);
   request.first_psn = next_;
   request.last_psn = next_ + static_cast<int32_t>(psns - 1);
   if (awaits_answer(request.operation)) ++answers_awaited_;
@@ -130,7 +133,7 @@ bool RcRequester::send_packet(Context& cx, uint8_t* buffer) {
   const SendRequest& request = cx.send_queue.at(cursor_);
   const bool again = going_back();
   const bool awaits = awaits_answer(request.operation);
-  if (!busy() || at_ == oldest_) timer_base_ = cx.now;
+  if (!busy() || at_ == oldest_) unmoved_.restart(cx.now);
   if (!write_packet(cx, request, buffer)) return false;
   const Psn behind = awaits ? request.last_psn + 1 : at_ + 1;
   if (again) {
@@ -165,7 +168,26 @@ bool RcRequester::wants_acknowledgement(const Context& cx, const SendRequest& re
   return following == started_ && !may_start(cx, following);
 }
 
+// IBTA A19: eight bytes behind a RETH.
+bool RcRequester::write_atomic_write(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  constexpr uint32_t kBytes = sizeof(uint64_t);
+  Bth bth = rc_bth(cx, Opcode::kRcAtomicWriteOnWire, at_);
+  bth.ack_request = true;
+  FrameWriter frame = rc_frame(cx, buffer, Bth::kBytes + Reth::kBytes + kBytes);
+  frame.add(bth);
+  frame.add(Reth{request.remote_address, request.remote_key, kBytes});
+  frame.end_headers();
+  if (!gather(cx, request, 0, kBytes, &frame)) {
+    failure_ = CompletionStatus::kLocalProtectionError;
+    return false;
+  }
+  unasked_ = 0;
+  rc_commit(cx, frame.finish(0));
+  return true;
+}
+
 bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  if (request.operation == Operation::kAtomicWrite) return write_atomic_write(cx, request, buffer);
   const uint32_t mtu = cx.connection.mtu;
   const bool awaits = awaits_answer(request.operation);
   const bool reads = request.operation == Operation::kRead;
@@ -184,11 +206,13 @@ bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t*
   const bool has_reth = reads || (writes && first);
   const bool immediate = last && has_immediate(bth.opcode);
   const bool invalidate = last && has_invalidate(bth.opcode);
-  const size_t transport_bytes = Bth::kBytes + (has_reth ? Reth::kBytes : 0) +
+  const bool xrc = cx.connection.xrc;
+  const size_t transport_bytes = Bth::kBytes + (xrc ? Xeth::kBytes : 0) + (has_reth ? Reth::kBytes : 0) +
                                  (atomic ? AtomicEth::kBytes : 0) +
                                  (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
   FrameWriter frame = rc_frame(cx, buffer, transport_bytes);
   frame.add(bth);
+  if (xrc) frame.add(Xeth{request.named_queue()});
   // IBTA 9.7.3: a READ is repeated from the first packet of its response that is missing.
   if (has_reth) frame.add(Reth{request.remote_address + offset, request.remote_key, request.bytes - offset});
   if (atomic) {

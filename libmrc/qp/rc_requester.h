@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "libmrc/qp/context.h"
+#include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/retry.h"
 #include "libmrc/wire/packet.h"
 
@@ -32,9 +33,7 @@ class RcRequester {
   // A READ response or the acknowledgement of an atomic.
   void on_answer(Context& cx, const Packet& packet);
   void on_timer(Context& cx);
-  void on_pause(Nanoseconds away, Nanoseconds now) {
-    if (timer_base_ < now) timer_base_ = std::min(timer_base_ + away, now);
-  }
+  void on_pause(Nanoseconds away, Nanoseconds now) { unmoved_.excuse(away, now, retry_.timeout()); }
 
   // Set when the connection cannot go on: the status of the oldest request that is not complete.
   std::optional<CompletionStatus> failure() const { return failure_; }
@@ -55,10 +54,13 @@ class RcRequester {
   bool start_request(Context& cx);
   bool send_packet(Context& cx, uint8_t* buffer);
   bool wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const;
+  bool write_atomic_write(Context& cx, const SendRequest& request, uint8_t* buffer);
   bool write_packet(Context& cx, const SendRequest& request, uint8_t* buffer);
   // Packets that were sent and are not acknowledged; READs are limited by their number instead.
   uint32_t in_flight() const { return static_cast<uint32_t>(next_ - oldest_) - answer_psns_; }
   bool busy() const { return oldest_ != next_; }
+  bool waits() const { return busy() || held_up_; }
+  void hold_up(const Context& cx);
   bool going_back() const { return at_ != next_; }
   // As much has been repeated as may be before the peer shows that it is alive.
   bool held_back() const { return going_back() && repeated_ >= repeat_limit_; }
@@ -89,7 +91,9 @@ class RcRequester {
   uint32_t repeated_ = 0;                // packets, since it went back or something was acknowledged
   uint32_t repeat_limit_ = 0;            // for these
 
-  Nanoseconds timer_base_ = 0;       // the retransmission timer counts from here
+  ExcusedTimer unmoved_;             // of retransmissions
+  bool held_up_ = false;             // there is something to send, and the port has no room for it
+  bool heard_ = false;               // of the peer, ever
   Nanoseconds not_ready_until_ = 0;  // receiver not ready: nothing is sent before
   uint32_t not_ready_count_ = 0;
   std::optional<Psn> implied_at_;  // an answer was found missing here, and has been asked for again

@@ -11,7 +11,8 @@
 namespace mrc {
 
 namespace {
-constexpr uint8_t kRnrForEver = 7;
+// Until the link with a peer that nothing was heard of is there.
+constexpr Nanoseconds kRcLinkPatience = 30 * kSecond;
 }  // namespace
 
 // ---------------------------------------------------------------------------------------- acknowledgements
@@ -99,6 +100,7 @@ void RcRequester::finish_oldest(Context& cx) {
 }
 
 void RcRequester::progressed(Context& cx) {
+  heard_ = true;
   // What it went back for has arrived after all.
   if (at_ < oldest_) {
     at_ = oldest_;
@@ -108,7 +110,7 @@ void RcRequester::progressed(Context& cx) {
   retry_.progress();
   refused_ = false;
   not_ready_count_ = 0;
-  timer_base_ = cx.now;
+  unmoved_.restart(cx.now);
   repeated_ = 0;
   if (repeat_limit_ < window_) repeat_limit_ *= 2;
 }
@@ -148,6 +150,12 @@ void RcRequester::on_answer(Context& cx, const Packet& packet) {
 bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Packet& packet) {
   const std::span<const Segment> segments{request.segments(), request.segment_count};
   const bool atomic_ack = packet.bth.opcode == Opcode::kRcAtomicAcknowledge;
+  if (request.operation == Operation::kAtomicWrite) {
+    // IBTA A19: answered by a READ response without data.
+    if (!atomic_ack && packet.payload.empty() && is_message_end(packet.bth.opcode)) return true;
+    failure_ = CompletionStatus::kRemoteOperationError;
+    return false;
+  }
   if (atomic_ack != (request.operation != Operation::kRead)) {
     failure_ = CompletionStatus::kRemoteOperationError;
     return false;
@@ -179,7 +187,7 @@ void RcRequester::go_back(Context& cx, uint64_t Counters::*cause) {
   at_ = oldest_;
   cursor_ = cx.send_queue.head();
   cause_ = cause;
-  timer_base_ = cx.now;
+  unmoved_.restart(cx.now);
   repeated_ = 0;
   repeat_limit_ = UINT32_MAX;
 }
@@ -215,7 +223,8 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
   // attempt.
   retry_.progress();
   go_back(cx, &Counters::retransmits_not_ready);
-  not_ready_until_ = timer_base_ = cx.now + rnr_delay(timer);
+  not_ready_until_ = cx.now + rnr_delay(timer);
+  unmoved_.restart(not_ready_until_);
 }
 
 // IBTA 9.7.6: the transport timer runs for the oldest packet that is not acknowledged. Often nothing is lost
@@ -225,16 +234,24 @@ void RcRequester::on_timer(Context& cx) {
   if (failure_) return;
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;
   const Nanoseconds timeout = retry_.timeout();
-  if (!busy() || timeout == 0 || not_ready_until_ != 0 || cx.now < timer_base_ + timeout) return;
+  if (!waits() || timeout == 0 || not_ready_until_ != 0 || cx.now < unmoved_.since() + timeout) return;
+  unmoved_.restart(cx.now);
   implied_at_.reset();
   retry_from_oldest(cx, &Counters::retransmits_timeout);
   repeat_limit_ = 1;
 }
 
+// The port has no room for the peer, or knows no next hop. If nothing is under way no other timer runs.
+void RcRequester::hold_up(const Context& cx) {
+  if (held_up_) return;
+  if (!busy()) unmoved_.restart(cx.now + (heard_ ? 0 : kRcLinkPatience));
+  held_up_ = true;
+}
+
 Nanoseconds RcRequester::next_deadline() const {
   if (failure_) return kNever;
   if (not_ready_until_ != 0) return not_ready_until_;
-  return busy() && retry_.timeout() != 0 ? timer_base_ + retry_.timeout() : kNever;
+  return waits() && retry_.timeout() != 0 ? unmoved_.since() + retry_.timeout() : kNever;
 }
 
 void RcRequester::flush(Context& cx, CompletionStatus first) {
@@ -242,6 +259,7 @@ void RcRequester::flush(Context& cx, CompletionStatus first) {
   cursor_ = started_ = cx.send_queue.head();
   oldest_ = at_ = next_;
   answers_awaited_ = answer_psns_ = 0;
+  held_up_ = false;
   local_error_.reset();
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
+#include "libmrc/memory/place_bytes.h"
 #include "libmrc/qp/atomic_operation.h"
 #include "libmrc/qp/message_form.h"
 #include "libmrc/qp/scatter.h"
@@ -14,6 +14,11 @@ namespace mrc {
 namespace {
 constexpr uint32_t kAckInterval = 32;  // packets that are acknowledged at the latest together
 constexpr uint32_t kReadPsnsMax = 1u << 23;
+// A READ that is asked for again from the same place waits so long, then twice as long, and so on: its answer
+// may be very much larger than the question. Who has lost some of the answer asks from further on, or after a
+// timeout.
+constexpr Nanoseconds kRepeatInterval = 100 * kMicrosecond;
+constexpr uint8_t kRepeatDoublingsMax = 10;
 }  // namespace
 
 void RcResponder::reset(Psn first, uint32_t answers_max, uint32_t copied_segments) {
@@ -157,7 +162,9 @@ RcResponder::Taken RcResponder::take_write(Context& cx, const Packet& packet) {
     uint8_t* to =
         memory.translate(write_.key, domain, write_.address + offset_, packet.payload.size(), kRemoteWrite);
     if (to == nullptr) return no_access(cx, packet);
-    std::memcpy(to, packet.payload.data(), packet.payload.size());
+    const uint32_t losses = memory.losses();
+    place_bytes(to, packet.payload.data(), packet.payload.size());
+    if (memory.losses() != losses) return no_access(cx, packet);
   }
   if (!has_immediate(opcode)) return Taken::kDone;
   return deliver(cx, packet, write_.message_bytes) ? Taken::kDone : Taken::kFaulty;
@@ -200,6 +207,7 @@ RcResponder::Taken RcResponder::take_atomic(Context& cx, const Packet& packet) {
   }
   answer->first = answer->last = answer->from = answer->at = packet.bth.psn;
   answer->atomic = true;
+  answer->silent = packet.bth.opcode == Opcode::kRcAtomicWrite;
   answer->result = before;
   answer->msn = ++msn_;
   ++expected_;
@@ -240,6 +248,13 @@ void RcResponder::on_duplicate(Context& cx, const Packet& packet) {
     Answer& answer = answer_at(index);
     if (psn < answer.first || psn > answer.last) continue;
     if (answer.atomic != atomic || (answer.due && answer.at <= psn)) return;  // it is still to come
+    if (!atomic && answer.again && psn <= answer.from) {
+      if (cx.now - answer.repeated_at < kRepeatInterval << answer.repeats) return;
+      if (answer.repeats < kRepeatDoublingsMax) ++answer.repeats;
+    } else {
+      answer.repeats = 0;
+    }
+    answer.repeated_at = cx.now;
     if (!answer.due) ++pending_;
     answer.due = answer.again = true;
     answer.from = answer.at = psn;

@@ -36,6 +36,12 @@ class RcResponder {
   // error state.
   const ResponderFault* fault() const { return fault_ && pending_ == 0 ? &*fault_ : nullptr; }
 
+  bool takes_next(Psn psn) const { return psn == expected_; }
+  // Ends the connection because of a request that cannot be carried out.
+  void fault_now(Psn psn, uint8_t syndrome) {
+    if (!fault_) fault_ = ResponderFault{psn, syndrome, false};
+  }
+
   ReceiveSlots& slots() { return slots_; }
 
  private:
@@ -47,8 +53,11 @@ class RcResponder {
     Psn from;  // where the response being sent begins: a READ may be repeated from its middle
     Psn at;    // next packet to send
     bool atomic = false;
+    bool silent = false;  // an atomic without a result
     bool due = false;
-    bool again = false;  // was sent before
+    bool again = false;   // was sent before
+    uint8_t repeats = 0;  // in a row, from the same place
+    Nanoseconds repeated_at = 0;
     uint32_t msn = 0;
     uint32_t bytes = 0;
     MemoryKey key{};

@@ -47,10 +47,12 @@ bool RcResponder::send_answer(Context& cx, Answer& answer) {
   uint8_t* buffer = rc_begin(cx);
   if (buffer == nullptr) return false;
   if (!answer.atomic) return send_read_response(cx, answer, buffer);
-  FrameWriter frame = rc_frame(cx, buffer, Bth::kBytes + Aeth::kBytes + AtomicAckEth::kBytes);
-  frame.add(rc_bth(cx, Opcode::kRcAtomicAcknowledge, answer.first));
+  FrameWriter frame =
+      rc_frame(cx, buffer, Bth::kBytes + Aeth::kBytes + (answer.silent ? 0 : AtomicAckEth::kBytes));
+  frame.add(
+      rc_bth(cx, answer.silent ? Opcode::kRcReadResponseOnly : Opcode::kRcAtomicAcknowledge, answer.first));
   frame.add(Aeth{Aeth::kAck, answer.msn & 0xFFFFFF});
-  frame.add(AtomicAckEth{answer.result});
+  if (!answer.silent) frame.add(AtomicAckEth{answer.result});
   frame.end_headers();
   rc_commit(cx, frame.finish(0));
   answer.due = false;
@@ -67,15 +69,17 @@ bool RcResponder::send_read_response(Context& cx, Answer& answer, uint8_t* buffe
   const bool first = answer.at == answer.from;
   const bool last = answer.at == answer.last;
   const uint8_t* from = nullptr;
+  const uint32_t losses = cx.services.memory.losses();
+  // Deregistered meanwhile, or gone: the connection ends here.
+  const auto gone = [&] {
+    fault_ = ResponderFault{answer.at, Aeth::kNakRemoteAccess, false};
+    pending_ = 0;
+    return false;
+  };
   if (bytes > 0) {
     from = cx.services.memory.translate(answer.key, cx.connection.domain, answer.address + offset, bytes,
                                         kRemoteRead);
-    if (from == nullptr) {
-      // Deregistered meanwhile: the connection ends here.
-      fault_ = ResponderFault{answer.at, Aeth::kNakRemoteAccess, false};
-      pending_ = 0;
-      return false;
-    }
+    if (from == nullptr) return gone();
   }
   Bth bth = rc_bth(cx, to_plain_rc(read_response_opcode(first, last)), answer.at);
   bth.pad_bytes = static_cast<uint8_t>(pad);
@@ -85,6 +89,7 @@ bool RcResponder::send_read_response(Context& cx, Answer& answer, uint8_t* buffe
   if (acknowledges) frame.add(Aeth{Aeth::kAck, answer.msn & 0xFFFFFF});
   frame.end_headers();
   if (bytes > 0) frame.add_payload(from, bytes);
+  if (cx.services.memory.losses() != losses) return gone();
   rc_commit(cx, frame.finish(pad));
   if (!answer.again) {
     ++cx.services.counters.data_packets_sent;

@@ -15,19 +15,25 @@ class ReadTable {
     outstanding_ = 0;
   }
   uint32_t outstanding() const { return outstanding_; }
+  // Packets of answers that have come.
+  uint64_t placed() const { return placed_; }
+  void count_placed() { ++placed_; }
 
   // False: another one whose number falls on the same entry still waits.
   bool add(uint16_t msn, uint64_t request) {
     Entry& entry = at(msn);
     if (entry.used) return false;
-    entry = {true, msn, request};
+    entry = {true, false, msn, request};
     ++outstanding_;
     return true;
   }
-  // The send queue index of the request, or nothing if no such request waits.
+  // It has left: from now on an answer may come.
+  void sent(uint16_t msn) { at(msn).sent = true; }
+  // The send queue index of the request, or nothing if no such request waits for an answer.
   std::optional<uint64_t> find(uint16_t msn) const {
+    if (entries_.empty()) return std::nullopt;
     const Entry& entry = entries_[msn & (entries_.size() - 1)];
-    if (!entry.used || entry.msn != msn) return std::nullopt;
+    if (!entry.sent || !entry.used || entry.msn != msn) return std::nullopt;
     return entry.request;
   }
   void remove(uint16_t msn) {
@@ -38,6 +44,7 @@ class ReadTable {
  private:
   struct Entry {
     bool used = false;
+    bool sent = false;
     uint16_t msn = 0;
     uint64_t request = 0;
   };
@@ -45,6 +52,7 @@ class ReadTable {
 
   std::vector<Entry> entries_;
   uint32_t outstanding_ = 0;
+  uint64_t placed_ = 0;
 };
 
 }  // namespace mrc

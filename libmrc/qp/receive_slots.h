@@ -29,12 +29,23 @@ class ReceiveSlots {
     uint32_t bytes = 0;
     uint64_t work_id = 0;
     std::span<const Segment> segments;
-    std::vector<Segment> copied;  // only with a shared receive queue
+    std::vector<Segment> copied;          // only with a shared receive queue
+    CompletionQueue* told = nullptr;      // where its completion goes
+    SharedReceiveQueue* named = nullptr;  // that its sender named; it is held meanwhile
     bool from_shared() const { return !copied.empty(); }
+    void let_go() {
+      if (named != nullptr) --named->held;
+      named = nullptr;
+    }
     // Its last packet has arrived; `message_bytes` in all.
     void end(const Packet& packet, uint32_t message_bytes);
   };
-  enum class Bind : uint8_t { kBound, kNotReady, kOutOfRange };
+  enum class Bind : uint8_t {
+    kBound,
+    kNotReady,
+    kHeldBack,  // there are requests, but this queue pair holds enough of the shared ones
+    kOutOfRange
+  };
 
   void reset(uint32_t slots_max, uint32_t copied_segments);
 
@@ -57,19 +68,23 @@ class ReceiveSlots {
     for (size_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = at(static_cast<uint16_t>(next_ + i));
       if (slot.bound && !slot.lost && slot.from_shared()) each(slot);
+      slot.let_go();
       slot.bound = slot.ended = slot.lost = false;
     }
+    held_shared_ = 0;
   }
 
  private:
   void pop(Context& cx);
+  Bind bind_shared(Context& cx, uint16_t receive_msn);
   // Receive requests that the messages before this one use up.
   uint64_t used_before(uint16_t receive_msn);
 
   std::vector<Slot> slots_;
   uint32_t slots_max_ = 0;
   uint16_t next_ = 0;
-  bool any_lost_ = false;  // some message was lost, ever
+  uint32_t held_shared_ = 0;  // requests of the shared queue that messages under way have
+  bool any_lost_ = false;     // some message was lost, ever
 };
 
 }  // namespace mrc

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/qp/request_completion.h"
 
+#include <cstdint>
+
 namespace mrc {
 
 namespace {
@@ -15,6 +17,8 @@ CompletionKind completion_kind(Operation operation) {
       return CompletionKind::kCompareSwap;
     case Operation::kFetchAdd:
       return CompletionKind::kFetchAdd;
+    case Operation::kAtomicWrite:
+      return CompletionKind::kAtomicWrite;
     case Operation::kBindWindow:
       return CompletionKind::kBindWindow;
     case Operation::kLocalInvalidate:

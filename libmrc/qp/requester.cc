@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "libmrc/qp/gather.h"
+#include "libmrc/qp/lane_room.h"
 #include "libmrc/qp/message_form.h"
 #include "libmrc/qp/request_completion.h"
 
@@ -15,20 +17,25 @@ constexpr uint64_t kPlanePacketsAlways = 8;
 }
 
 void Requester::reset(const TransportConfig& config, CongestionController* control, Psn first) {
-  const RetryPolicy retry = retry_;
-  *this = Requester{};
-  retry_ = retry;
+  // Memory is kept: who connects again needs no more of it.
+  Requester fresh;
+  fresh.retry_ = retry_;
+  fresh.sent_ = std::move(sent_);
+  fresh.messages_ = std::move(messages_);
+  fresh.suspects_ = std::move(suspects_);
+  *this = std::move(fresh);
   retry_.progress();
   config_ = &config;
   sent_.reset(config.window_packets, first);
   control_ = control;
   // Every message takes at least one PSN, and one more may have been started.
   messages_.assign(std::bit_ceil(config.window_packets + 1), Message{});
+  suspects_.clear();
   suspects_.reserve(config.window_packets + 65);  // those that have gone, and one more SACK
 }
 
 [[gnu::hot]] bool Requester::has_work(const Context& cx) const {
-  if (failure_ || response_fault_ || cx.now < not_ready_until_) return false;
+  if (failure_ || response_fault_ || cx.now < not_ready_until_ || tries_whether_ready()) return false;
   if (lost_within_mpr()) return true;
   if (window_full()) return false;
   if (started_ || next_response_ != cx.responses.tail()) return true;
@@ -36,44 +43,56 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
          may_start(cx, cx.send_queue.at(cursor_));
 }
 
-[[gnu::hot]] Requester::Burst Requester::transmit(Context& cx, size_t budget) {
+bool Requester::next_writes_immediate(const Context& cx) const {
+  return !started_ && cursor_ != cx.send_queue.tail() &&
+         cx.send_queue.at(cursor_).operation == Operation::kWriteImm;
+}
+
+[[gnu::hot]] Requester::Burst Requester::transmit(Context& cx, size_t budget, PathId first_path) {
   Burst burst;
-  if (!has_work(cx)) return burst;
+  if (!has_work(cx)) {
+    stranded_ = held_up_ = false;
+    return burst;
+  }
   Transmitter& transmitter = cx.services.transmitter;
-  const size_t planes = transmitter.plane_count();
-  std::array<size_t, kPlanesMax> room{};
-  PlaneMask usable = 0;
+  LaneRoom room(transmitter, cx.connection);
   const uint64_t share_max = plane_share_max(cx);
-  for (size_t plane = 0; plane < planes; ++plane) {
-    if ((cx.connection.resolved >> plane & 1) == 0) continue;
-    const auto id = static_cast<Plane>(plane);
-    room[plane] = transmitter.room(id, cx.connection.network[plane].destination_mac);
-    if (room[plane] > 0 && sent_.in_flight_by(id) < share_max) usable |= PlaneMask{1} << plane;
+  PlaneMask usable = room.planes();
+  for (PlaneMask planes = usable; planes != 0; planes &= planes - 1) {
+    const auto plane = static_cast<Plane>(std::countr_zero(planes));
+    if (sent_.in_flight_by(plane) >= share_max) usable &= ~(PlaneMask{1} << plane);
   }
   while (burst.packets < budget && !failure_ && !response_fault_) {
+    if (tries_whether_ready()) break;
     if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
       burst.window_closed = has_work(cx);
       break;
     }
     const bool again = lost_within_mpr();
     if (!again && !prepare_next_message(cx)) break;
-    const PathId path = cx.paths.select(usable);
+    PathId path = std::exchange(first_path, kNoPath);
+    if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0) path = cx.paths.select(usable);
     if (path == kNoPath) {
-      burst.blocked = true;
+      if ((cx.paths.active_planes() & cx.connection.resolved) == 0) strand(cx);
+      if (!stranded_) hold_up(cx);
+      // Next hops are looked for as long as it comes; for ports there is news.
+      burst.blocked = !stranded_ || (cx.paths.active_planes() & ~cx.connection.resolved) != 0;
       break;
     }
     const Plane plane = cx.paths.at(path).plane;
-    uint8_t* buffer = transmitter.begin(plane);
+    uint8_t* buffer = begin_buffer(cx, plane);
     if (buffer == nullptr) {
       ++cx.services.counters.tx_no_buffer;
       usable &= ~(PlaneMask{1} << plane);
       continue;
     }
+    stranded_ = held_up_ = false;
     const bool sent = again ? send_again(cx, sent_.first_lost(), path, buffer) : send_new(cx, path, buffer);
     if (!sent) break;
     ++burst.packets;
     burst.last_path = path;
-    if (--room[plane] == 0 || sent_.in_flight_by(plane) >= share_max) usable &= ~(PlaneMask{1} << plane);
+    usable &= ~room.take(plane);
+    if (sent_.in_flight_by(plane) >= share_max) usable &= ~(PlaneMask{1} << plane);
   }
   return burst;
 }
@@ -126,6 +145,8 @@ bool Requester::start_response(Context& cx) {
 CompletionStatus Requester::check(const Context& cx, const SendRequest& request) const {
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kRefused)
     return CompletionStatus::kLocalQpOperationError;
+  if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnanswered)
+    return CompletionStatus::kRetryExceeded;
   return check_local_memory(cx, request);
 }
 
@@ -202,8 +223,12 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
                              (control_->cwnd() < uint64_t{2} * config_->sack_threshold_bytes &&
                               control_->closes_with(nominal_size(bytes)));
   const bool ack_request = window_closes || (last && (signaled || !can_follow(cx)));
-  if (!busy()) timer_base_ = quiet_since_ = cx.now;
+  if (!busy()) {
+    restart_timers(cx.now);
+    moved_at_ = cx.now;
+  }
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
+  if (answer_awaited) cx.reads.sent(message.msn);
   sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1, false,
              cx.paths.at(path).plane});
   control_->on_sent(cx.now, nominal_size(bytes));
@@ -234,7 +259,7 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
   ++cx.services.counters.retransmissions_sent;
-  if (psn == sent_.oldest()) timer_base_ = cx.now;
+  if (psn == sent_.oldest()) unmoved_.restart(cx.now);
   return true;
 }
 
@@ -263,20 +288,29 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   // on.
   bth.solicited = last && (request.flags & kSolicited) != 0 &&
                   cx.connection.extension != PeerExtension::kRefused && consumes_receive(request.operation);
+  const bool xrc = cx.connection.xrc;
+  if (xrc) bth.opcode = to_xrc(bth.opcode);
   const Meth meth{message.receive_msn, message.msn};
   const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
-  constexpr size_t kCommon = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
+  const size_t common = Bth::kBytes + (xrc ? Xeth::kBytes : 0) + Meth::kBytes + Tseth::kBytes;
   const Path& chosen = cx.paths.at(path);
   const Plane plane = chosen.plane;
   const auto& prefix = bth.retransmission ? cx.connection.again : cx.connection.data;
 
-  if (request.operation == Operation::kCompareSwap || request.operation == Operation::kFetchAdd) {
-    FrameWriter frame = begin_frame(chosen, prefix, buffer, kCommon + AtomicEth::kBytes);
+  if (is_atomic(request.operation)) {
+    uint64_t value = request.compare_add;
+    if (request.operation == Operation::kAtomicWrite &&
+        !gather(cx, request, reinterpret_cast<uint8_t*>(&value))) {
+      failure_ = CompletionStatus::kLocalProtectionError;
+      return false;
+    }
+    FrameWriter frame = begin_frame(chosen, prefix, buffer, common + AtomicEth::kBytes);
     frame.add(bth);
+    if (xrc) frame.add(Xeth{request.named_queue()});
     frame.add(meth);
     frame.add(time);
     const bool swap = request.operation == Operation::kCompareSwap;
-    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : request.compare_add,
+    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : value,
                         swap ? request.compare_add : 0});
     frame.end_headers();
     cx.services.transmitter.commit(plane, frame.finish(0));
@@ -292,14 +326,17 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   const uint32_t pad = -bytes & 3;
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const size_t transport_bytes =
-      kCommon + Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
+      common + Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
   FrameWriter frame = begin_frame(chosen, prefix, buffer, transport_bytes);
   frame.add(bth);
+  if (xrc) frame.add(Xeth{request.named_queue()});
   frame.add(meth);
   frame.add(time);
-  // A SEND has no remote address: its packets say where in the message they belong.
+  // A SEND has no remote address: its packets say where in the message they belong. And no key: the last one
+  // says what its sender has received, for the program that reads this message may have been answered by it,
+  // and must find its own request complete. An ACK beside it could come by a slower path, or not at all.
   frame.add(reads || writes ? Reth{request.remote_address + offset, request.remote_key, request.bytes}
-                            : Reth{offset, MemoryKey{}, request.bytes});
+                            : Reth{offset, MemoryKey{last ? cx.responses.done_word() : 0}, request.bytes});
   if (immediate) frame.add_immediate(request.immediate);
   if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
   frame.end_headers();
@@ -337,6 +374,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
   const uint32_t pad = -bytes & 3;
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const uint8_t* from = nullptr;
+  const uint32_t losses = cx.services.memory.losses();
   if (bytes > 0) {
     from = cx.services.memory.translate(response.key, cx.connection.domain, response.address + offset, bytes,
                                         kRemoteRead);
@@ -352,6 +390,10 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
   frame.add(Reth{offset, MemoryKey{}, response.bytes});
   frame.end_headers();
   if (bytes > 0) frame.add_payload(from, bytes);
+  if (cx.services.memory.losses() != losses) {
+    response_fault_ = response.psn;
+    return false;
+  }
   cx.services.transmitter.commit(plane, frame.finish(pad));
   return true;
 }

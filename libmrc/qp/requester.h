@@ -11,6 +11,7 @@
 
 #include "libmrc/congestion/controller.h"
 #include "libmrc/qp/context.h"
+#include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
 #include "libmrc/reliability/rtt_estimator.h"
@@ -34,11 +35,17 @@ class Requester {
     bool blocked = false;        // more could go, but the ports have no room now
     bool window_closed = false;  // more could go, but congestion control does not let it
   };
-  Burst transmit(Context& cx, size_t budget);
+  // `first_path`: of the first packet, if it can be.
+  Burst transmit(Context& cx, size_t budget, PathId first_path = kNoPath);
+  // What is sent next is a message that the peer's program is told of and that has no room for an
+  // acknowledgement.
+  bool next_writes_immediate(const Context& cx) const;
 
   void on_sack(Context& cx, const Packet& packet);
   void on_nack(Context& cx, const Packet& packet);
   void on_acknowledge(Context& cx, const Packet& packet);
+  // A message of the peer's says that everything up to here is done.
+  void on_done_word(Context& cx, uint32_t word);
   // The answer to this READ or atomic is complete.
   void on_answer(Context& cx, uint16_t msn);
   void on_timer(Context& cx);
@@ -49,6 +56,8 @@ class Requester {
   void refresh_reverse_path(Context& cx) {
     if (const PathId path = cx.paths.take_reverse_probe(cx.now); path != kNoPath) send_probe(cx, path);
   }
+  // Which paths are to be probed, and when, has changed.
+  void follow_probes(const PathSet& paths) { next_path_probe_ = paths.next_probe(); }
   // What is under way by this plane will not arrive.
   void on_port_down(Context& cx, Plane plane);
 
@@ -60,6 +69,12 @@ class Requester {
   void flush(Context& cx, CompletionStatus first);
 
   bool has_work(const Context& cx) const;  // whatever the window says
+  // Whether the next request waits until it is known what the peer speaks.
+  bool awaits_negotiation(const Context& cx) const {
+    if (cx.connection.extension != PeerExtension::kUnknown || cursor_ == cx.send_queue.tail()) return false;
+    const Operation next = cx.send_queue.at(cursor_).operation;
+    return !is_local(next) && !is_strict_mrc(next);
+  }
   // MRC 2: PSNs beyond the cumulative one that may be sent, as far as the peer has said.
   uint32_t mpr() const { return mpr_; }
   bool wants_to_send(const Context& cx) const { return has_work(cx) && control_->may_send(cx.now); }
@@ -102,7 +117,8 @@ class Requester {
     uint64_t order = 0;
     Nanoseconds sent_at = 0;
   };
-  static constexpr size_t kProbesMax = 256;  // power of two: remembered probes, by id
+  static constexpr uint32_t kNotReadyWindow = 8;  // packets
+  static constexpr size_t kProbesMax = 256;       // power of two: remembered probes, by id
 
   // Sending.
   uint64_t plane_share_max(const Context& cx) const;
@@ -125,6 +141,7 @@ class Requester {
   Message& message_at(uint64_t number) { return messages_[number & (messages_.size() - 1)]; }
 
   // Hearing.
+  bool was_sent(Psn psn) const;
   bool credit(Context& cx, Psn psn);
   void needless(Nanoseconds now);
   void credit_up_to(Context& cx, Psn psn);
@@ -144,7 +161,7 @@ class Requester {
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
   void complete_oldest_request(Context& cx);
-  void heard(Nanoseconds now);
+  void heard(Context& cx);
   void tell_control(Context& cx, SackSignal signal);
 
   // Waiting.
@@ -157,7 +174,18 @@ class Requester {
     return sent_.lost() > 0 && (mpr_ >= config_->window_packets || within_mpr(sent_.first_lost()));
   }
   bool window_full() const { return sent_.full() || !within_mpr(sent_.next()); }
-  bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0; }
+  // After a not-ready answer a few packets show whether the peer is ready now. A whole window of them, all
+  // refused, would keep it from becoming so.
+  bool tries_whether_ready() const { return not_ready_count_ > 0 && sent_.in_flight() >= kNotReadyWindow; }
+  bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0 || stranded_ || held_up_; }
+  // Whether it is not yet as long since anything moved as requests are repeated to one who is silent.
+  bool may_take_its_time(Nanoseconds now) const;
+  void restart_timers(Nanoseconds at) {
+    unmoved_.restart(at);
+    quiet_.restart(at);
+  }
+  void strand(const Context& cx);
+  void hold_up(const Context& cx);
   Nanoseconds silence_allowed() const;
   Nanoseconds reorder_window() const;
   bool taken_for_lost(Psn psn) const;
@@ -194,19 +222,27 @@ class Requester {
   uint32_t reorder_scale_ = 1;             // grows when a retransmission turns out to have been needless
   Nanoseconds last_needless_ = 0;
   std::optional<Psn> acknowledged_;  // everything up to here is done at the peer
-  uint64_t newly_bytes_ = 0;         // credited since congestion control was told
-  uint32_t newly_packets_ = 0;       // credited by the SACK being worked on
-  Nanoseconds newest_rtt_ = 0;       // sample of the SACK being worked on; 0 = none
-  bool newest_rtt_short_ = false;    // of a packet that was not full
+  // The newest packet that a message of the peer's acknowledged: the ACK behind it brings the round trip.
+  Psn done_by_message_;
+  Nanoseconds done_by_message_sent_at_ = 0;  // 0 = none
+  uint64_t newly_bytes_ = 0;                 // credited since congestion control was told
+  uint32_t newly_packets_ = 0;               // credited by the SACK being worked on
+  Nanoseconds newest_rtt_ = 0;               // sample of the SACK being worked on; 0 = none
+  bool newest_rtt_short_ = false;            // of a packet that was not full
 
   // Receiver not ready.
   Nanoseconds not_ready_until_ = 0;
   uint32_t not_ready_count_ = 0;
 
   // Timers.
-  Nanoseconds timer_base_ = 0;   // the retransmission timer counts from here
-  Nanoseconds quiet_since_ = 0;  // the probe timer counts from here
-  uint32_t silences_ = 0;        // probes since anything was heard
+  bool held_up_ = false;         // there is something to send, and the peer does not take what is there
+  bool stranded_ = false;        // there is something to send, and no plane leads to the peer
+  ExcusedTimer unmoved_;         // of retransmissions
+  ExcusedTimer quiet_;           // of probes
+  Nanoseconds moved_at_ = 0;     // when the peer last did something for us, or there was nothing to do
+  Nanoseconds asked_at_ = 0;     // the last question to one that owes us a completion only
+  uint64_t answers_placed_ = 0;  // packets of answers until then
+  uint32_t silences_ = 0;        // questions since anything was heard, or since anything moved
   Nanoseconds awake_since_ = 0;  // the end of the last pause
   Nanoseconds away_ = 0;         // how long the last ones were
 

@@ -12,8 +12,9 @@ namespace {
 constexpr uint32_t kReorderScaleMax = 64;
 constexpr Nanoseconds kReorderScaleDecay = 200 * kMillisecond;
 constexpr Nanoseconds kPausesInRoundTrip = 4;  // what is longer was not made by the pause
-constexpr uint8_t kRnrForEver = 7;
-constexpr uint64_t kOutOfOrderMin = 5;  // MRC 3.3
+constexpr uint64_t kOutOfOrderMin = 5;         // MRC 3.3
+// Of the cumulative PSN in what the peer says. It may come late, but not by many windows.
+constexpr int32_t kPsnAgeMax = 1 << 17;
 
 // MRC 1.7: over IPv4 only the low half of an EV travels.
 bool echoes(const Context& cx, PathId path, Entropy entropy) {
@@ -22,14 +23,26 @@ bool echoes(const Context& cx, PathId path, Entropy entropy) {
 }
 }  // namespace
 
-void Requester::heard(Nanoseconds now) {
-  quiet_since_ = now;
-  silences_ = 0;
-  if (sent_.outstanding() == 0) {
-    // All that is missing is a completion, and the peer is alive.
-    timer_base_ = now;
-    retry_.progress();
+// Whoever cannot see our packets does not know where the PSNs are.
+bool Requester::was_sent(Psn psn) const {
+  const int32_t behind = sent_.next() - psn;
+  return behind > 0 && behind <= kPsnAgeMax;
+}
+
+// If all that is missing is a completion, the peer is alive and may take its time: an answer may be long, and
+// many may stand before it. But not for ever: whoever acknowledges all and answers nothing is asked less and
+// less, and in the end uses up the retries like one who is silent.
+void Requester::heard(Context& cx) {
+  quiet_.restart(cx.now);
+  if (cx.reads.placed() != answers_placed_) {
+    answers_placed_ = cx.reads.placed();
+    moved_at_ = cx.now;
   }
+  if (sent_.outstanding() > 0 || stranded_ || held_up_ || moved_at_ > asked_at_) silences_ = 0;
+  if (sent_.outstanding() > 0 || stranded_ || held_up_) return;
+  if (!may_take_its_time(cx.now)) return;
+  unmoved_.restart(cx.now);
+  retry_.progress();
 }
 
 // ------------------------------------------------------------------------------------------------- SACK
@@ -76,7 +89,8 @@ void Requester::needless(Nanoseconds now) {
   cx.responses.release(answered);
   retry_.progress();
   not_ready_count_ = 0;
-  timer_base_ = cx.now;
+  unmoved_.restart(cx.now);
+  moved_at_ = cx.now;
 }
 
 // Hands what was credited to congestion control. Every byte in flight is taken back exactly once, here or
@@ -90,13 +104,14 @@ void Requester::tell_control(Context& cx, SackSignal signal) {
 
 void Requester::on_sack(Context& cx, const Packet& packet) {
   const Sack& sack = packet.sack;
-  if (sack.cumulative_psn >= sent_.next()) {
+  if (!was_sent(sack.cumulative_psn) ||
+      !names_connection(cx.connection, sack.source_qpn_low, sack.destination_qpn_low)) {
     ++cx.services.counters.drops_bad_control;
     return;
   }
   ++cx.services.counters.sacks_received;
   cx.note(TraceEvent::kSack, sack.cumulative_psn, kNoPath, sack.out_of_order);
-  heard(cx.now);
+  heard(cx);
   // SACKs are sprayed too and overtake each other: only the newest may speak of what is missing.
   const uint32_t age = (received_units_ - sack.received_units) & 0xFFFFFF;
   const bool fresh = !sack_seen_ || age == 0 || age > 0x800000;
@@ -148,6 +163,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     ++cx.services.counters.probes_answered;
     path = probe.path;
     cx.paths.delivered(path, probe.order);
+    if (cx.paths.plane_answered(cx.paths.at(path).plane, probe.sent_at, cx.now))
+      ++cx.services.counters.port_updates_refuted;
     newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
     newest_rtt_ = measure(cx.now, probe.sent_at);
     newest_rtt_short_ = true;
@@ -209,8 +226,8 @@ void Requester::find_losses(Context& cx, const Sack& sack) {
 // Others have overtaken it: it will be looked at until it has arrived.
 void Requester::suspect(Psn psn) {
   if (sent_.at(psn).suspect) return;
-  sent_.at(psn).suspect = true;
   suspects_.push_back(psn);
+  sent_.at(psn).suspect = true;
 }
 
 // MRC 3.3 (c): the peer holds more than a window above its first gap. However long packets may overtake each
@@ -267,8 +284,11 @@ void Requester::give_up_late_suspects(Context& cx) {
 // MRC 3.3 (b): from here on a packet that others have overtaken is not just on a slow path.
 Nanoseconds Requester::late_at(const SentPacket& packet) const {
   const Nanoseconds usual = rtt_.smoothed() + 4 * rtt_.variation();
-  return std::max(packet.sent_at, awake_since_) + std::max(usual, plane_rtt_.recent(packet.plane)) +
-         reorder_window();
+  const Nanoseconds span = std::max(usual, plane_rtt_.recent(packet.plane)) + reorder_window();
+  // Not for ever, where one pause follows the other.
+  return std::max(packet.sent_at,
+                  std::min(awake_since_, packet.sent_at + away_ + ExcusedTimer::kExcuses * span)) +
+         span;
 }
 
 // MRC 3.3 (b): something that was sent much later has arrived, and others of its plane did not take so long.
@@ -332,17 +352,20 @@ bool Requester::names_last_transmission(const Context& cx, const Neth& neth) con
 
 void Requester::on_nack(Context& cx, const Packet& packet) {
   const Neth& neth = packet.neth;
+  if (!names_connection(cx.connection, neth.source_qpn_low, neth.destination_qpn_low)) {
+    ++cx.services.counters.drops_bad_control;
+    return;
+  }
   ++cx.services.counters.nacks_received;
   ++cx.services.counters.nacks_received_by[nack_index(neth.reason)];
   cx.note(TraceEvent::kNack, neth.psn, kNoPath, static_cast<uint32_t>(neth.reason));
-  heard(cx.now);
-  if (neth.reason == NackReason::kUnexpectedEvent) {
-    failure_ = CompletionStatus::kRemoteOperationError;
+  if (!sent_.contains(neth.psn) || !names_last_transmission(cx, neth)) {
+    ++cx.services.counters.nacks_stale;
     return;
   }
-  if (!sent_.contains(neth.psn)) return;
-  if (!names_last_transmission(cx, neth)) {
-    ++cx.services.counters.nacks_stale;
+  heard(cx);
+  if (neth.reason == NackReason::kUnexpectedEvent) {
+    failure_ = CompletionStatus::kRemoteOperationError;
     return;
   }
   if (!sent_.lose(neth.psn)) return;
@@ -366,11 +389,11 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
 
 [[gnu::hot]] void Requester::on_acknowledge(Context& cx, const Packet& packet) {
   const Psn psn = packet.bth.psn;
-  if (psn >= sent_.next() || sent_.next() - psn > (1 << 22)) {
+  if (!was_sent(psn)) {
     ++cx.services.counters.drops_bad_control;  // it speaks of what was never sent
     return;
   }
-  heard(cx.now);
+  heard(cx);
   cx.note(TraceEvent::kAcknowledge, psn, kNoPath, packet.aeth.syndrome);
   if (!packet.aeth.is_nak() && !packet.aeth.is_rnr_nak()) {
     ++cx.services.counters.acks_received;
@@ -381,7 +404,12 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
       signal.rtt = measure(cx.now, sent_.at(psn).sent_at);
       signal.short_packet = sent_.at(psn).bytes < cx.connection.mtu;
       cx.paths.set_rtt(rtt_.smoothed());
+    } else if (done_by_message_sent_at_ != 0 && psn == done_by_message_) {
+      signal.rtt = measure(cx.now, done_by_message_sent_at_);
+      signal.short_packet = true;
+      cx.paths.set_rtt(rtt_.smoothed());
     }
+    done_by_message_sent_at_ = 0;
     credit_up_to(cx, psn);
     tell_control(cx, signal);
     acknowledged(cx, psn);
@@ -428,7 +456,23 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
       control_->forget(nominal_size(sent_.at(at).bytes));
     }
   not_ready_until_ = cx.now + rnr_delay(timer);
-  timer_base_ = quiet_since_ = not_ready_until_;
+  restart_timers(not_ready_until_);
+}
+
+// No round trip is measured: the peer's program took its time in between.
+void Requester::on_done_word(Context& cx, uint32_t word) {
+  const Psn psn(word & 0xFFFFFF);
+  if (word >> 24 != ResponseQueue::kDoneFlag >> 24 || control_ == nullptr || !was_sent(psn)) return;
+  if (psn < sent_.oldest() && acknowledged_ && psn <= *acknowledged_) return;
+  heard(cx);
+  if (sent_.contains(psn) && sent_.at(psn).state == PacketState::kInFlight &&
+      sent_.at(psn).transmissions == 1) {
+    done_by_message_ = psn;
+    done_by_message_sent_at_ = sent_.at(psn).sent_at;
+  }
+  credit_up_to(cx, psn);
+  tell_control(cx, {});
+  acknowledged(cx, psn);
 }
 
 [[gnu::hot]] void Requester::acknowledged(Context& cx, Psn psn) {
@@ -442,7 +486,7 @@ void Requester::on_answer(Context& cx, uint16_t msn) {
   SendRequest& request = cx.send_queue.at(*index);
   request.answered = true;
   cx.reads.remove(msn);
-  heard(cx.now);
+  heard(cx);
   // It was carried out in its turn: everything up to it has arrived and is done.
   credit_up_to(cx, request.last_psn);
   tell_control(cx, {});
@@ -465,6 +509,7 @@ void Requester::complete_ready(Context& cx) {
     --unanswered_;
     ++cx.services.counters.messages_completed;
     complete_oldest_request(cx);
+    moved_at_ = cx.now;
     ++head;
   }
   if (local_error_ && head == cursor_) failure_ = local_error_;
@@ -486,7 +531,7 @@ void Requester::flush(Context& cx, CompletionStatus first) {
   abandon();
   if (!flush_requests(cx, first)) failure_ = CompletionStatus::kGeneralError;
   cursor_ = cx.send_queue.head();
-  started_ = false;
+  started_ = stranded_ = held_up_ = false;
   unfinished_ = unanswered_ = 0;
   consuming_ = 0;
   local_error_.reset();

@@ -8,6 +8,11 @@ namespace mrc {
 
 namespace {
 constexpr Nanoseconds kSilenceUnknownRtt = kMillisecond;
+// Looking for a next hop may take a while, and says nothing about the peer.
+constexpr Nanoseconds kNextHopPatience = 5 * kSecond;
+// As long as for its negotiation.
+constexpr Nanoseconds kLinkPatience = 30 * kSecond;
+constexpr Nanoseconds kMovePatienceMin = kSecond;
 constexpr size_t kPathProbesPerCall = 16;
 // So many questions are asked at the same pace, for a question or its answer may be lost like anything else.
 constexpr uint32_t kSilencesAlike = 2;
@@ -31,9 +36,9 @@ Nanoseconds Requester::next_deadline() const {
   Nanoseconds deadline = next_path_probe_;
   if (failure_) return deadline;
   if (busy()) {
-    deadline = std::min(deadline, quiet_since_ + silence_allowed());
+    deadline = std::min(deadline, quiet_.since() + silence_allowed());
     if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
-      deadline = std::min(deadline, timer_base_ + timeout);
+      deadline = std::min(deadline, unmoved_.since() + timeout);
   }
   deadline = std::min(deadline, suspects_late_at_);
   if (not_ready_until_ != 0) deadline = std::min(deadline, not_ready_until_);
@@ -47,8 +52,8 @@ Requester::Waiting Requester::waiting() const {
   waiting.window = control_->cwnd();
   waiting.window_used = control_->inflight();
   if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
-    waiting.retransmission_at = timer_base_ + timeout;
-  waiting.asks_at = quiet_since_ + silence_allowed();
+    waiting.retransmission_at = unmoved_.since() + timeout;
+  waiting.asks_at = quiet_.since() + silence_allowed();
   waiting.attempts = retry_.attempts();
   waiting.silences = silences_;
   waiting.not_ready_count = not_ready_count_;
@@ -56,14 +61,20 @@ Requester::Waiting Requester::waiting() const {
   return waiting;
 }
 
+bool Requester::may_take_its_time(Nanoseconds now) const {
+  const Nanoseconds patience = std::max(kMovePatienceMin, retry_.patience());
+  return patience == kNever || now - moved_at_ <= patience;
+}
+
 void Requester::on_timer(Context& cx) {
   if (failure_) return;
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;
   const Nanoseconds timeout = retry_.timeout();
-  if (busy() && timeout != 0 && cx.now >= timer_base_ + timeout) {
+  if (busy() && timeout != 0 && cx.now >= unmoved_.since() + timeout) {
     // MRC 3.3 (e): the backstop. A connection that has nothing on the wire because its window is closed has
-    // not been let down by the network.
-    const bool waiting = sent_.in_flight() == 0 && sent_.lost() > 0;
+    // not been let down by the network. But the peer has a say in the window, so that too must end.
+    const bool waiting =
+        sent_.in_flight() == 0 && sent_.lost() > 0 && !stranded_ && !held_up_ && may_take_its_time(cx.now);
     if (!waiting && !retry_.charge()) {
       ++cx.services.counters.retry_exceeded;
       failure_ = CompletionStatus::kRetryExceeded;
@@ -73,13 +84,14 @@ void Requester::on_timer(Context& cx) {
       if (sent_.at(psn).sent_at + timeout <= cx.now)
         lose(cx, psn, &cx.services.counters.retransmits_timeout, TraceEvent::kLostTimeout);
     if (sent_.outstanding() == 0) nudge(cx);
-    timer_base_ = cx.now;
+    unmoved_.restart(cx.now);
   }
   if (cx.now >= suspects_late_at_) give_up_late_suspects(cx);
-  if (busy() && cx.now >= quiet_since_ + silence_allowed()) {
+  if (busy() && cx.now >= quiet_.since() + silence_allowed()) {
     ++silences_;
-    quiet_since_ = cx.now;
+    quiet_.restart(cx.now);
     if (sent_.outstanding() == 0) {
+      asked_at_ = cx.now;
       nudge(cx);
     } else if (sent_.in_flight() > 0 || sent_.lost() == 0) {  // or only the cumulative PSN was not heard of
       const PathId path = cx.paths.select(cx.connection.resolved);
@@ -94,13 +106,29 @@ void Requester::on_timer(Context& cx) {
   next_path_probe_ = cx.paths.next_probe();
 }
 
+// Ports are down, here or there, or no next hop is known: that too uses up retries, or it would never end.
+void Requester::strand(const Context& cx) {
+  if (stranded_) return;
+  if (!busy()) restart_timers(cx.now + (cx.connection.resolved == 0 ? kNextHopPatience : 0));
+  stranded_ = true;
+}
+
+// No port has room for the peer. If it was there before it does not take what it is sent, and that must end
+// as if it did not answer. Else the link with it is still being made, which may take long. (A host that is
+// late may have heard of the peer and still know no round trip.)
+void Requester::hold_up(const Context& cx) {
+  if (held_up_) return;
+  const bool was_there = sack_seen_ || acknowledged_;
+  if (!busy()) restart_timers(cx.now + (was_there ? 0 : kLinkPatience));
+  held_up_ = true;
+}
+
 void Requester::on_pause(Nanoseconds away, Nanoseconds now) {
   // Pauses within one round trip count together.
   away_ = now - awake_since_ > rtt_.smoothed() ? away : away_ + away;
   awake_since_ = now;
-  if (timer_base_ < now) timer_base_ = std::min(timer_base_ + away, now);
-  if (quiet_since_ < now) quiet_since_ = std::min(quiet_since_ + away, now);
-  if (suspects_late_at_ != kNever) suspects_late_at_ += away;
+  unmoved_.excuse(away, now, retry_.timeout());
+  quiet_.excuse(away, now, silence_allowed());
 }
 
 // MRC 12.R11, 1.6: asks the responder for a SACK by this path, without using a PSN.
@@ -126,7 +154,7 @@ void Requester::nudge(Context& cx) {
   if (unanswered_ == 0) return;
   const PathId path = cx.paths.select(cx.connection.resolved);
   if (path == kNoPath) return;
-  uint8_t* buffer = cx.services.transmitter.begin(cx.paths.at(path).plane);
+  uint8_t* buffer = begin_buffer(cx, cx.paths.at(path).plane);
   if (buffer == nullptr) return;
   // The newest message of which something was sent; an answer whose data may be gone is not repeated.
   const Message& message = message_at(started_ && offset_ > 0 ? message_ : message_ - 1);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "libmrc/qp/atomic_operation.h"
 #include "libmrc/qp/requester.h"
@@ -18,7 +19,13 @@ constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
 
 void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers_max,
                       uint32_t copied_segments) {
-  *this = Responder{};
+  Responder fresh;  // memory is kept
+  fresh.window_ = std::move(window_);
+  fresh.order_ = std::move(order_);
+  fresh.slots_ = std::move(slots_);
+  fresh.ordered_ = std::move(ordered_);
+  fresh.answer_msn_ = std::move(answer_msn_);
+  *this = std::move(fresh);
   config_ = &config;
   window_.reset(config.window_packets, first);
   order_.reset(config.window_packets);
@@ -72,6 +79,9 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
     return;
   }
 
+  // Before it is told to anybody.
+  if (is_send(packet.bth.opcode) && packet.reth.key != MemoryKey{})
+    requester.on_done_word(cx, static_cast<uint32_t>(packet.reth.key));
   if (config_->congestion == CongestionAlgorithm::kReceiverAware)
     cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
@@ -149,14 +159,19 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
     return Placed::kRecorded;
   }
   if (has_immediate(packet.bth.opcode)) {
-    if (bind_receive(cx, packet, passing) == Placed::kNotReady) return Placed::kNotReady;
+    if (const Placed bound = bind_receive(cx, packet, passing); bound != Placed::kRecorded) return bound;
     if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
     if (slots_.at(packet.meth.receive_msn).lost) return lose(cx, packet, passing);
     slots_.at(packet.meth.receive_msn).end(packet, packet.reth.message_bytes);
     *passing |= ReceiveWindow::kConsumesReceive;
   }
   if (!packet.payload.empty()) {
+    const uint32_t losses = cx.services.memory.losses();
     order_.place(window_, packet.bth.psn, to, packet.payload);
+    if (cx.services.memory.losses() != losses) {
+      if (!cx.connection.lossy) refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+      return Placed::kRecorded;
+    }
     cx.services.counters.payload_bytes_placed += packet.payload.size();
   }
   return Placed::kRecorded;
@@ -202,8 +217,8 @@ bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) c
     if (reth.address - region->address < cx.connection.mtu || !region->contains(reth.address, bytes + 1))
       return false;
   }
-  *to = region->base + (reth.address - region->address);
-  return true;
+  *to = region->place_of(reth.address);
+  return cx.services.memory.present(*region, *to, bytes, kRemoteWrite);
 }
 
 // ------------------------------------------------------------------------------------- SEND and receives
@@ -222,6 +237,8 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
       // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
       refuse(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
       return Placed::kRecorded;
+    case ReceiveSlots::Bind::kHeldBack:
+      return Placed::kDropped;
     case ReceiveSlots::Bind::kOutOfRange:
       break;
   }
@@ -231,7 +248,7 @@ Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uin
 }
 
 Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8_t* passing) {
-  if (bind_receive(cx, packet, passing) == Placed::kNotReady) return Placed::kNotReady;
+  if (const Placed bound = bind_receive(cx, packet, passing); bound != Placed::kRecorded) return bound;
   if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
   ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
   if (slot.lost) return lose(cx, packet, passing);
@@ -278,7 +295,7 @@ size_t Responder::held_ordered() const {
 // READs and atomics look at memory, so they wait until everything before them has arrived.
 Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
   const bool reads = packet.bth.opcode == Opcode::kReadRequest;
-  const uint8_t right = reads ? kRemoteRead : kRemoteAtomic;
+  const uint8_t right = reads ? uint8_t{kRemoteRead} : atomic_right(packet.bth.opcode);
   const auto free =
       std::find_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return !entry.used; });
   if (free == ordered_.end()) {
@@ -338,8 +355,9 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
   if (packet.bth.opcode == Opcode::kAtomicAcknowledge) {
     uint8_t result[sizeof(uint64_t)];
     std::memcpy(result, &packet.atomic_ack.original, sizeof result);
-    fits = request.operation != Operation::kRead &&
-           scatter(cx.services.memory, cx.connection.domain, segments, 0, result);
+    fits = is_atomic(request.operation) &&
+           (!brings_data(request.operation) ||
+            scatter(cx.services.memory, cx.connection.domain, segments, 0, result));
   } else {
     fits = request.operation == Operation::kRead && packet.reth.message_bytes == request.bytes &&
            packet.reth.address + packet.payload.size() <= request.bytes &&
@@ -350,6 +368,7 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
     refuse(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
     return Placed::kRecorded;
   }
+  cx.reads.count_placed();
   if (is_message_end(packet.bth.opcode)) *passing |= ReceiveWindow::kEndsAnswer;
   answer_msn_[packet.bth.psn.value() & (answer_msn_.size() - 1)] = packet.meth.msn;
   return Placed::kRecorded;
@@ -376,7 +395,10 @@ void Responder::advance(Context& cx, Requester& requester) {
     if (nak_) return;
     if ((passing & ReceiveWindow::kEndsAnswer) != 0)
       requester.on_answer(cx, answer_msn_[psn.value() & (answer_msn_.size() - 1)]);
-    if ((passing & ReceiveWindow::kEndsMessage) != 0) ++msn_;
+    if ((passing & ReceiveWindow::kEndsMessage) != 0) {
+      ++msn_;
+      cx.responses.note_done(psn);
+    }
     // MRC 3.1: who has nothing more to send asks for an answer.
     nothing_follows_ =
         (passing & ReceiveWindow::kEndsMessage) != 0 && (passing & ReceiveWindow::kAckRequested) != 0;

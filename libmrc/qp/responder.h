@@ -30,6 +30,8 @@ class Responder {
   // A request for a queue pair that has ended with a NAK: the requester may not have heard it.
   void repeat_nak(Context& cx, Plane plane);
   // Ends the connection because of a request that has had its turn already.
+  // Whether it is a packet that has not come yet, in the window.
+  bool takes_next(Psn psn) const { return window_.classify(psn) == ReceiveWindow::Arrival::kNew; }
   void fault_now(Psn psn, uint8_t syndrome) {
     if (!nak_) nak_ = ResponderFault{psn, syndrome, false};
   }
@@ -38,6 +40,7 @@ class Responder {
   // wait for one burst, so that they ride behind the data the application sends in return (`behind`: its
   // path): a peer that hears of its completion first may stop polling before the data come.
   bool control_due() const { return sack_due_ || ack_due_ || probe_count_ > 0; }
+  bool acknowledgement_due() const { return ack_due_; }
   bool control_urgent() const { return sack_urgent_ || probe_count_ > 0; }
   void send_control_packets(Context& cx, PathId behind);
 
@@ -46,6 +49,7 @@ class Responder {
 
   ReceiveSlots& slots() { return slots_; }
   Psn expected() const { return window_.expected(); }  // the first that is missing
+  bool has_received() const { return anything_received_; }
   const ReceiveWindow& window() const { return window_; }
 
  private:

@@ -9,6 +9,10 @@ namespace mrc {
 // Answered when the burst has been read from all planes: what stands behind the probe in the other ports'
 // queues has arrived as well, and must not be reported missing.
 void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
+  if (!names_connection(cx.connection, packet.peth.source_qpn_low, packet.peth.destination_qpn_low)) {
+    ++cx.services.counters.drops_bad_control;
+    return;
+  }
   ++cx.services.counters.probes_received;
   if (probe_count_ == probes_.size()) return;  // the requester asks again
   Trigger trigger = trigger_of(packet, plane);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Answers that the responder owes and the requester sends in its own stream: READ data and results of
-// atomics.
+// What the responder has the requester say in its own stream: answers (READ data and results of atomics), and
+// how far the peer's messages are done.
 #pragma once
 
 #include <cassert>
@@ -27,22 +27,31 @@ class ResponseQueue {
   void reset(uint32_t capacity) {  // a power of two
     entries_.assign(capacity, Response{});
     head_ = tail_ = 0;
+    done_word_ = 0;
   }
   size_t size() const { return tail_ - head_; }
   size_t capacity() const { return entries_.size(); }
   uint64_t head() const { return head_; }
   uint64_t tail() const { return tail_; }
   void push(const Response& response) {
+    // Not by a packet: the responder drops requests for which there will be no room here.
     assert(size() < capacity());
     entries_[tail_++ & (entries_.size() - 1)] = response;
   }
   const Response& at(uint64_t index) const { return entries_[index & (entries_.size() - 1)]; }
   void release(uint64_t new_head) { head_ = new_head; }
 
+  // As a SEND carries it in the field where a WRITE has its key: 0, or this flag and the PSN up to which all
+  // is done.
+  static constexpr uint32_t kDoneFlag = 1u << 24;
+  void note_done(Psn psn) { done_word_ = kDoneFlag | psn.value(); }
+  uint32_t done_word() const { return done_word_; }
+
  private:
   std::vector<Response> entries_;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
+  uint32_t done_word_ = 0;
 };
 
 }  // namespace mrc

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// IBTA table 45: the 5-bit RNR timer code and the delay it stands for.
+// IBTA table 45: the 5-bit RNR timer code and the delay it stands for. And how often a receiver that is not
+// ready is asked.
 #pragma once
 
 #include <array>
@@ -8,6 +9,8 @@
 #include "libmrc/wire/time.h"
 
 namespace mrc {
+
+inline constexpr uint8_t kRnrForEver = 7;  // as rnr_retry
 
 constexpr Nanoseconds rnr_delay(uint8_t code) {
   constexpr std::array<uint32_t, 32> kHundredthsOfMs = {

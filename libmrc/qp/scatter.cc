@@ -2,7 +2,8 @@
 #include "libmrc/qp/scatter.h"
 
 #include <algorithm>
-#include <cstring>
+
+#include "libmrc/memory/place_bytes.h"
 
 namespace mrc {
 
@@ -17,7 +18,9 @@ bool scatter(const MemoryTable& memory, const Accessor& domain, std::span<const 
     const size_t part = std::min<uint64_t>(payload.size(), segment.bytes - offset);
     uint8_t* to = memory.translate(segment.key, domain, segment.address + offset, part, kLocalWrite);
     if (to == nullptr) return false;
-    std::memcpy(to, payload.data(), part);
+    const uint32_t losses = memory.losses();
+    place_bytes(to, payload.data(), part);
+    if (memory.losses() != losses) return false;
     payload = payload.subspan(part);
     offset = 0;
   }

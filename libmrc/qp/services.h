@@ -2,6 +2,7 @@
 // What a queue pair may use of its device, handed to it with every call.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
@@ -69,29 +70,24 @@ class CompletionSink {
   // False: the queue has overrun.
   [[gnu::hot]] bool push(CompletionQueue* queue, const Completion& completion) {
     ++pushed_;
-    note(queue);
-    if (queue->push(completion)) return true;
-    overrun_.push_back(queue);
+    const bool before = queue->overrun();
+    if (queue->push(completion)) {
+      touched_.push_back(queue->pushed_to);
+      return true;
+    }
+    if (!before) overrun_.push_back(queue->overran);  // it is told once
     return false;
   }
   template <typename Pushed, typename Overrun>
   void drain(Pushed&& pushed, Overrun&& overrun) {
-    for (CompletionQueue* queue : touched_) pushed(*queue);
-    touched_.clear();
-    for (CompletionQueue* queue : overrun_) overrun(*queue);
-    overrun_.clear();
+    while (!touched_.empty()) pushed(touched_.pop_front());
+    while (!overrun_.empty()) overrun(overrun_.pop_front());
   }
-  void forget(CompletionQueue* queue);
   size_t pushed() const { return pushed_; }
 
  private:
-  void note(CompletionQueue* queue) {
-    for (CompletionQueue* known : touched_)
-      if (known == queue) return;
-    touched_.push_back(queue);
-  }
-  std::vector<CompletionQueue*> touched_;
-  std::vector<CompletionQueue*> overrun_;
+  LinkedList<CompletionQueue> touched_;
+  LinkedList<CompletionQueue> overrun_;
   size_t pushed_ = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/work_queue.h"
 
 namespace mrc {
@@ -21,6 +22,7 @@ class SharedReceiveQueue {
   uint32_t segments_max() const { return segments_max_; }
   ProtectionDomain domain() const { return domain_; }
 
+  uint64_t available() const { return queue_.tail() - queue_.head(); }
   // The next request, to be copied by the caller before anything else is taken; nullptr if there is none.
   ReceiveRequest* take() {
     if (queue_.empty()) return nullptr;
@@ -41,6 +43,11 @@ class SharedReceiveQueue {
     limit_reached_ = false;
     return reached;
   }
+
+  // Of a queue that peers name (XrcDomain): where its receives are told, and how many messages under way have
+  // one of its requests.
+  CompletionQueue* completions = nullptr;
+  uint32_t held = 0;
 
   void* owner = nullptr;  // the caller's object for this queue; handed back in events
 

@@ -22,14 +22,24 @@ enum class Operation : uint8_t {
   kRead,
   kCompareSwap,
   kFetchAdd,
+  kAtomicWrite,
   kBindWindow,
   kLocalInvalidate,
 };
 
-// Operations whose completion waits for an answer with data.
+// Operations whose completion waits for an answer of its own.
 constexpr bool awaits_answer(Operation operation) {
   return operation == Operation::kRead || operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd;
+         operation == Operation::kFetchAdd || operation == Operation::kAtomicWrite;
+}
+// Operations on eight bytes at once.
+constexpr bool is_atomic(Operation operation) {
+  return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd ||
+         operation == Operation::kAtomicWrite;
+}
+// Operations whose answer brings data.
+constexpr bool brings_data(Operation operation) {
+  return awaits_answer(operation) && operation != Operation::kAtomicWrite;
 }
 // Operations that no packet is sent for.
 constexpr bool is_local(Operation operation) {
@@ -67,7 +77,8 @@ struct DatagramAddress {
   uint32_t queue_key = 0;
   // By which queue pair number the ports find the way, if not by `qpn`: QPN 1 is that of every process.
   Qpn via{};
-  uint32_t reserved = 0;
+  // Not kept for a next hop that is not known yet, for those behind it would wait, too.
+  bool now_or_never = false;
 
   Qpn way() const { return via == Qpn{} ? qpn : via; }
 };
@@ -111,6 +122,15 @@ struct SendRequest {
     return {remote_key, MemoryKey{static_cast<uint32_t>(compare_add)}, remote_address,
             swap,       static_cast<uint8_t>(compare_add >> 32),       (compare_add >> 40 & 1) != 0};
   }
+
+  // IBTA A14: the shared receive queue that a request of XRC names.
+  void set_named_queue(uint32_t number) {
+    if (is_atomic(operation))
+      immediate = number;
+    else
+      swap = number;
+  }
+  uint32_t named_queue() const { return is_atomic(operation) ? immediate : static_cast<uint32_t>(swap); }
 
   // Datagrams only. Comes before segments and inline data are filled in, which move behind it.
   DatagramAddress& add_datagram_address() {
@@ -156,6 +176,8 @@ class WorkQueue {
   void release(uint64_t new_head) { head_.store(new_head, std::memory_order_release); }
 
   uint32_t capacity() const { return entries_; }
+  // Both sides locked out by the caller. False: more requests wait than would fit.
+  bool resize(uint32_t entries);
 
  private:
   Request* slot(uint64_t index) {

@@ -2,8 +2,8 @@
 #include "libmrc/qp/write_order.h"
 
 #include <algorithm>
-#include <cstring>
 
+#include "libmrc/memory/place_bytes.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
@@ -31,31 +31,37 @@ void WriteOrder::reset(uint32_t window_packets) {
 }
 
 void WriteOrder::place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) {
-  if (psn < window.highest() && may_be_overwritten(psn, to, payload.size()))
+  if (psn < window.highest() && may_be_overwritten(window.highest(), psn, to, payload.size()))
     copy_rest(window, psn, to, payload);
   else
-    std::memcpy(to, payload.data(), payload.size());
+    place_bytes(to, payload.data(), payload.size());
   // Without a gap below it nothing can come that is older.
-  if (psn != window.expected()) remember(psn, to, payload.size());
+  if (psn != window.expected()) remember(window.highest(), psn, to, payload.size());
 }
 
-// What is left in newest_ from long ago may look new once PSNs have wrapped; then copy_rest finds nothing.
-bool WriteOrder::may_be_overwritten(Psn psn, const uint8_t* to, size_t bytes) const {
+// What is left in newest_ from long ago, or from the start, is above everything that has come: PSNs wrap.
+bool WriteOrder::is_later(Psn newest, Psn psn, Psn highest) {
+  return newest > psn && newest <= highest;
+}
+
+// What is left from 2^24 PSNs ago may look new for a moment; then copy_rest finds nothing.
+bool WriteOrder::may_be_overwritten(Psn highest, Psn psn, const uint8_t* to, size_t bytes) const {
   for (uint64_t page = page_of(to); page <= page_of(to + bytes - 1); ++page)
-    if (newest_[set_of(page)] > psn) return true;
+    if (is_later(newest_[set_of(page)], psn, highest)) return true;
   return false;
 }
 
-void WriteOrder::remember(Psn psn, uint8_t* to, size_t bytes) {
+void WriteOrder::remember(Psn highest, Psn psn, uint8_t* to, size_t bytes) {
   written_[psn.value() & mask_] = {to, static_cast<uint32_t>(bytes)};
   for (uint64_t page = page_of(to); page <= page_of(to + bytes - 1); ++page) {
     Psn& newest = newest_[set_of(page)];
-    newest = std::max(newest, psn);
+    if (!is_later(newest, psn, highest)) newest = psn;
   }
 }
 
 void WriteOrder::copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to,
-                           std::span<const uint8_t> payload) const {
+                           std::span<const uint8_t> payload) {
+  ++careful_;
   Taken taken{};
   for (Psn later = psn + 1; later <= window.highest(); ++later) {
     if (!window.holds(later)) continue;
@@ -71,7 +77,7 @@ void WriteOrder::copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to,
     const uint64_t bits = taken[at / 64];
     const size_t bytes = std::min<size_t>(64, payload.size() - at);
     if (bits == 0)
-      std::memcpy(to + at, payload.data() + at, bytes);
+      place_bytes(to + at, payload.data() + at, bytes);
     else
       for (size_t i = 0; i < bytes; ++i)
         if ((bits >> i & 1) == 0) to[at + i] = payload[at + i];

@@ -23,6 +23,8 @@ class WriteOrder {
   void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
   // A packet that is new to the window and writes nothing.
   void pass_over(Psn psn) { written_[psn.value() & mask_].bytes = 0; }
+  // Packets that were compared with later ones, byte by byte.
+  uint64_t careful() const { return careful_; }
 
  private:
   struct Written {
@@ -34,13 +36,15 @@ class WriteOrder {
   static uint64_t page_of(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) >> 12; }
   static size_t set_of(uint64_t page) { return (page ^ page >> 8) & (kPageSets - 1); }
   // Whether a packet above `psn` may have written there: no means no.
-  bool may_be_overwritten(Psn psn, const uint8_t* to, size_t bytes) const;
-  void remember(Psn psn, uint8_t* to, size_t bytes);
-  void copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) const;
+  bool may_be_overwritten(Psn highest, Psn psn, const uint8_t* to, size_t bytes) const;
+  void remember(Psn highest, Psn psn, uint8_t* to, size_t bytes);
+  void copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
+  static bool is_later(Psn newest, Psn psn, Psn highest);
 
   uint32_t mask_ = 0;
   std::vector<Written> written_;         // by PSN: those that arrived above a gap, until the gap is closed
   std::array<Psn, kPageSets> newest_{};  // the highest of them that wrote to a page of the set
+  uint64_t careful_ = 0;
 };
 
 }  // namespace mrc

@@ -11,6 +11,7 @@ constexpr int32_t kBitmapBits = 64;
 }
 
 void ReceiveWindow::reset(uint32_t capacity, Psn first) {
+  // Not by a packet: sizes come from the settings.
   assert(std::has_single_bit(capacity) && capacity >= kBitmapBits);
   passing_.assign(capacity, kNothing);
   mask_ = capacity - 1;

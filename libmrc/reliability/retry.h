@@ -28,6 +28,14 @@ class RetryPolicy {
     const unsigned doublings = std::min<unsigned>(attempts_ - linear_, 24);
     return std::min(timeout_ << doublings, std::max(kTimeoutMax, timeout_));
   }
+  // How long it takes from the first attempt until there are none left; kNever: they never end.
+  Nanoseconds patience() const {
+    if (timeout_ == 0 || exponential_ == kForEver) return kNever;
+    Nanoseconds all = timeout_ * (linear_ + 1);
+    for (unsigned i = 1; i <= exponential_; ++i)
+      all += std::min(timeout_ << std::min(i, 24u), std::max(kTimeoutMax, timeout_));
+    return all;
+  }
   // MRC 3.4: every timeout and every recoverable NACK counts. False: there are no attempts left.
   [[nodiscard]] bool charge() {
     if (exponential_ != kForEver && attempts_ >= static_cast<uint32_t>(linear_) + exponential_) return false;

@@ -6,6 +6,7 @@
 namespace mrc {
 
 void SentPackets::reset(uint32_t capacity, Psn first) {
+  // Not by a packet: sizes come from the settings.
   assert(std::has_single_bit(capacity));
   entries_.assign(capacity, SentPacket{});
   mask_ = capacity - 1;
@@ -17,6 +18,7 @@ void SentPackets::reset(uint32_t capacity, Psn first) {
 
 void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nanoseconds now) {
   SentPacket& packet = at(psn);
+  // Not by a packet: only first_lost() is sent again.
   assert(packet.state == PacketState::kLost);
   packet.state = PacketState::kInFlight;
   packet.path = path;
@@ -29,6 +31,7 @@ void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nano
 }
 
 Psn SentPackets::first_lost() const {
+  // Not by a packet: callers look at lost() first, and states change by deliver() and lose() alone.
   assert(lost_ > 0);
   if (lowest_lost_ < oldest_) lowest_lost_ = oldest_;
   while (at(lowest_lost_).state != PacketState::kLost) ++lowest_lost_;

@@ -59,6 +59,7 @@ class SentPackets {
 
   // A new packet goes out as next().
   void add(const SentPacket& packet) {
+    // Not by a packet: nothing new is sent into a full window.
     assert(!full());
     at(next_) = packet;
     ++next_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Writes one frame into a buffer of the port's: Ethernet to UDP, transport headers, payload copied and
-// checksummed in one pass, pad and ICRC.
+// checksummed in one pass, pad and ICRC, unless the carrier makes one unnecessary.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@
 
 namespace mrc {
 
-// The largest frame: Ethernet, SRv6 outer header and routing header, IPv6, UDP, BTH, METH, TSETH, RETH,
+// The largest frame: Ethernet, SRv6 outer header and routing header, IPv6, UDP, BTH, XETH, METH, TSETH, RETH,
 // ImmDt, 4 KiB, ICRC.
 inline constexpr size_t kMtuMax = 4096;
 inline constexpr size_t kSegmentHeaderBytes = 24;  // with one segment
 inline constexpr size_t kFrameBytesMax =
-    14 + 40 + kSegmentHeaderBytes + 40 + 8 + 12 + 4 + 4 + 16 + 4 + kMtuMax + 4;
+    14 + 40 + kSegmentHeaderBytes + 40 + 8 + 12 + 4 + 4 + 4 + 16 + 4 + kMtuMax + 4;
 
 // Everything below UDP that stays the same towards one destination on one plane.
 struct NetworkHeader {
@@ -35,6 +35,7 @@ struct NetworkHeader {
   bool segment_routing = false;  // only with srv6: a routing header with one more segment (RFC 8754)
   IpAddress segment;             // it: where the packet goes when the uSIDs are used up
   uint8_t hop_limit = 64;
+  bool intact = false;  // goes by a carrier that cannot corrupt: its ICRC is left out (zero)
 };
 
 // Ethernet to UDP as ready bytes, for one destination, plane and class of traffic. Built once; a frame then
@@ -54,6 +55,7 @@ class FrameTemplate {
   uint8_t ip_at_ = 0;                     // of the inner IP header
   uint8_t udp_at_ = 0;
   bool v4_ = false;
+  bool intact_ = false;
   uint32_t checksum_ = 0;  // of the inner IPv4 header, not yet folded
   // The inner IP and UDP headers as the ICRC sees them, with zeros for lengths and source port.
   std::array<uint64_t, 6> masked_{};
@@ -81,7 +83,7 @@ class FrameWriter {
 
   // Ends the headers: from here on only payload. Must be called once, also when there is none.
   void end_headers();
-  // Copies payload and updates the ICRC.
+  // Copies payload and updates the ICRC, if there is one.
   void add_payload(const uint8_t* from, size_t bytes);
   // Pads, appends the ICRC; returns the frame's length.
   size_t finish(size_t pad_bytes);
@@ -94,6 +96,7 @@ class FrameWriter {
   size_t ip_at_ = 0;
   size_t transport_at_ = 0;
   uint32_t crc_ = kCrcInit;
+  const bool intact_;
 };
 
 // MRC 1.7 [P]: how an entropy value is laid over the UDP source port (low half) and the flow label (high

@@ -9,6 +9,14 @@
 
 namespace mrc {
 
+Xeth Xeth::load(const uint8_t* from) {
+  return {load_be<uint32_t>(from) & 0xFFFFFF};
+}
+
+void Xeth::store(uint8_t* to) const {
+  store_be<uint32_t>(to, queue & 0xFFFFFF);
+}
+
 Ieth Ieth::load(const uint8_t* from) {
   return {.key = MemoryKey{load_be<uint32_t>(from)}};
 }

@@ -37,6 +37,7 @@ enum class Opcode : uint8_t {
   kAtomicAcknowledge = 0xD2,
   kCompareSwap = 0xD3,
   kFetchAdd = 0xD4,
+  kAtomicWrite = 0xD5,  // IBTA's 0x1D is MRC's NACK
   kSendLastInvalidate = 0xD6,
   kSendOnlyInvalidate = 0xD7,
   kEndpointRequest = 0xD8,
@@ -66,8 +67,10 @@ enum class Opcode : uint8_t {
   kRcAtomicAcknowledge = 0x12,
   kRcCompareSwap = 0x13,
   kRcFetchAdd = 0x14,
+  kRcAtomicWrite = 0x15,  // in here, as its kin of MRC; on the wire it is the next one
   kRcSendLastInvalidate = 0x16,
   kRcSendOnlyInvalidate = 0x17,
+  kRcAtomicWriteOnWire = 0x1D,
 
   kUdSendOnly = 0x64,
   kUdSendOnlyImm = 0x65,
@@ -111,7 +114,8 @@ struct Tseth {
 struct Reth {
   static constexpr size_t kBytes = 16;
   // Of this packet's payload: it advances by the path MTU from packet to packet. In SEND and READ response
-  // packets of the extension it is the payload's offset in the message, and the key is 0.
+  // packets of the extension it is the payload's offset in the message, and the key is 0, or in the last
+  // packet of a SEND what its sender has received (ResponseQueue::done_word).
   uint64_t address = 0;
   MemoryKey key{};
   uint32_t message_bytes = 0;  // of the whole message, the same in every packet
@@ -130,6 +134,15 @@ struct Ieth {
   MemoryKey key{};
 
   static Ieth load(const uint8_t* from);
+  void store(uint8_t* to) const;
+};
+
+// IBTA A14: which shared receive queue is meant, right behind BTH.
+struct Xeth {
+  static constexpr size_t kBytes = 4;
+  uint32_t queue = 0;  // 24 bits
+
+  static Xeth load(const uint8_t* from);
   void store(uint8_t* to) const;
 };
 
@@ -279,7 +292,7 @@ struct Eeth {
 inline Bth Bth::load(const uint8_t* from) {
   const auto first = load_be<uint64_t>(from);
   const auto second = load_be<uint32_t>(from + 8);
-  const bool mrc = first >> 61 == 6;
+  const bool mrc = first >> 62 == 3;  // also of XRC
   const uint32_t flags = second >> 24 & (mrc ? 0xB0 : 0x80);
   Bth bth;
   bth.opcode = static_cast<Opcode>(first >> 56);
@@ -297,7 +310,7 @@ inline Bth Bth::load(const uint8_t* from) {
 
 inline void Bth::store(uint8_t* to) const {
   const auto code = static_cast<uint8_t>(opcode);
-  const bool mrc = code >> 5 == 6;
+  const bool mrc = code >> 6 == 3;
   const auto byte1 = static_cast<uint8_t>(solicited << 7 | migrated << 6 | (pad_bytes & 3) << 4);
   const uint32_t flags =
       (ack_request << 7 | retransmission << 5 | has_timestamp << 4) & (mrc ? 0xB0u : 0x80u);

@@ -76,6 +76,7 @@ void icrc_mask_network(uint8_t* to, const uint8_t* ip) {
 uint32_t icrc_headers(const uint8_t* ip, size_t bytes) {
   const bool v4 = is_ipv4(ip);
   const size_t masked_bytes = v4 ? kIpv4Covered : kIpv6Covered;
+  // Not by a packet: the decoder lets nothing through that is shorter than BTH.
   assert(bytes >= masked_bytes);
   const uint32_t crc = v4 ? masked_crc(ip, kIpv4Mask) : masked_crc(ip, kIpv6Mask);
   return crc32_update(crc, ip + masked_bytes, bytes - masked_bytes);

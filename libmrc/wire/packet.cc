@@ -126,6 +126,15 @@ DecodeError decapsulate(Ip* ip, Packet* out) {
   return DecodeError::kNone;
 }
 
+// RFC 4291 2.5.5.2: ::ffff:a.b.c.d stands for an IPv4 address inside a host and never travels. In here it is
+// the IPv4 address, and an answer to it would be half of each family.
+[[gnu::always_inline]] inline bool is_mapped(const uint8_t* address) {
+  return load_be<uint64_t>(address) == 0 && load_be<uint32_t>(address + 8) == 0xFFFF;
+}
+[[gnu::always_inline]] inline bool addresses_may_travel(const Ip& ip) {
+  return ip.v4 || (!is_mapped(ip.header + 8) && !is_mapped(ip.header + 24));
+}
+
 template <Cut kCut>
 [[gnu::always_inline]] inline DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
   if (frame.size() < kEthernetBytes) return DecodeError::kTruncated;
@@ -142,7 +151,8 @@ template <Cut kCut>
     error = parse_ipv4<kCut>(at, bytes, ip);
   }
   if (error != DecodeError::kNone) return error;
-  return ip->protocol == kProtocolUdp ? DecodeError::kNone : not_udp(*ip);
+  if (ip->protocol != kProtocolUdp) return not_udp(*ip);
+  return addresses_may_travel(*ip) ? DecodeError::kNone : DecodeError::kBadIpHeader;
 }
 
 [[gnu::always_inline]] inline void take_addresses(const Ip& ip, uint16_t source_port, Packet* out) {
@@ -318,8 +328,24 @@ struct PlainHeaders {
   }
 };
 
+// IBTA A19: eight bytes behind a RETH. In here it is an atomic like the others.
+DecodeError decode_atomic_write(const uint8_t* at, size_t bytes, Packet* out) {
+  constexpr size_t kWordBytes = sizeof out->atomic.swap_or_add;
+  if (bytes < Reth::kBytes + kWordBytes) return DecodeError::kTruncated;
+  Reth reth;
+  take(&at, &reth);
+  out->bth.opcode = Opcode::kRcAtomicWrite;
+  out->atomic = {reth.address, reth.key, 0, 0};
+  std::memcpy(&out->atomic.swap_or_add, at, kWordBytes);
+  const DecodeError error = expect_no_payload(bytes - Reth::kBytes - kWordBytes, out);
+  if (error != DecodeError::kNone) return error;
+  return reth.message_bytes == kWordBytes ? DecodeError::kNone : DecodeError::kBadPayload;
+}
+
 [[gnu::noinline]] DecodeError decode_plain_rc(const uint8_t* at, size_t bytes, Packet* out) {
   using T = OpcodeTraits;
+  if (out->bth.opcode == Opcode::kRcAtomicWriteOnWire) return decode_atomic_write(at, bytes, out);
+  if (out->bth.opcode == Opcode::kRcAtomicWrite) return DecodeError::kUnknownOpcode;
   const Opcode opcode = out->bth.opcode;
   const uint16_t traits = traits_of(opcode);
   if (traits == 0 && opcode != Opcode::kRcAcknowledge) return DecodeError::kUnknownOpcode;
@@ -358,12 +384,33 @@ DecodeError decode_control(const uint8_t* at, size_t bytes, Packet* out, Header 
   return DecodeError::kNone;
 }
 
+// Leaves the packet as if it were one of RC, or of MRC.
+[[gnu::noinline]] DecodeError take_xrc(const uint8_t** at, size_t* bytes, Packet* out) {
+  const auto opcode = static_cast<uint8_t>(out->bth.opcode);
+  const bool mrc = opcode >> 5 == kMrcXrcFamily;
+  const auto low = static_cast<Opcode>(opcode & 0x1F);
+  // ATOMIC WRITE is no operation of XRC; what MRC says besides requests it says as ever.
+  if (low == Opcode::kRcAtomicWrite || low == Opcode::kRcAtomicWriteOnWire || (mrc && !names_queue(low)))
+    return DecodeError::kUnknownOpcode;
+  out->xrc = true;
+  out->bth.opcode = mrc ? to_mrc(low) : low;
+  if (!names_queue(low)) return DecodeError::kNone;
+  if (*bytes < Xeth::kBytes) return DecodeError::kTruncated;
+  take(at, &out->xeth);
+  *bytes -= Xeth::kBytes;
+  return DecodeError::kNone;
+}
+
 // `bytes` is the length of BTH to pad.
 DecodeError decode_transport(const uint8_t* at, size_t bytes, Packet* out) {
   if ((at[1] & 0xF) != 0) return DecodeError::kBadVersion;
   take(&at, &out->bth);
   bytes -= Bth::kBytes;
   out->time = {};
+  out->xrc = false;
+  const unsigned family = static_cast<uint8_t>(out->bth.opcode) >> 5;
+  if (family == kXrcFamily || family == kMrcXrcFamily) [[unlikely]]
+    if (const DecodeError error = take_xrc(&at, &bytes, out); error != DecodeError::kNone) return error;
   if (is_write(out->bth.opcode)) return decode_write(at, bytes, out);
   switch (out->bth.opcode) {
     case Opcode::kAcknowledge:
@@ -450,6 +497,7 @@ bool peek_dscp(std::span<const uint8_t> frame, uint8_t* dscp) {
 
 void write_grh(uint8_t out[kGrhBytes], const Packet& packet) {
   const uint8_t* header = packet.icrc_begin;
+  // Not by a packet: only trimmed ones have none, and they never get to a datagram queue pair.
   assert(header != nullptr);
   if (header[0] >> 4 == 4) {
     std::memset(out, 0, kGrhBytes - kIpv4Bytes);

@@ -22,7 +22,8 @@ enum class DecodeError : uint8_t {
   kNone,
   kTruncated,    // shorter than its own headers say
   kNotIp,        // neither IPv4 nor IPv6, or an IP version that does not match
-  kBadIpHeader,  // lengths, options or extension headers that are not understood, IPv4 checksum
+  kBadIpHeader,  // lengths, options or extension headers that are not understood, IPv4 checksum, IPv6
+                 // addresses that stand for IPv4
   kFragment,
   kNotUdp,
   kNotRocePort,
@@ -48,7 +49,9 @@ struct Packet {
   bool trimmed = false;  // decode_trimmed() filled it: BTH, METH and TSETH alone are there, and only as hints
   Entropy entropy{};
 
-  Bth bth;
+  Bth bth;  // of XRC packets the opcode is that of RC, or of MRC
+  bool xrc = false;
+  Xeth xeth;  // of XRC requests
   // Which of these are filled follows from bth.opcode (and has_timestamp, for time). What plain RC and UD
   // packets do not carry keeps what it held.
   Meth meth;
@@ -56,7 +59,7 @@ struct Packet {
   Reth reth;
   uint32_t immediate = 0;  // as in the packet, i.e. network order kept as an opaque value
   MemoryKey invalidate_key{};
-  AtomicEth atomic;
+  AtomicEth atomic;  // of an ATOMIC WRITE: what it writes is swap_or_add, as it lies in memory
   AtomicAckEth atomic_ack;
   Deth deth;
   Aeth aeth;
@@ -132,7 +135,7 @@ struct OpcodeTraits {
       kAtomicAck | kOnly,           // 0x12 ATOMIC Acknowledge
       kAtomicRequest | kOnly,       // 0x13 CmpSwap
       kAtomicRequest | kOnly,       // 0x14 FetchAdd
-      0,                            // 0x15
+      kAtomicRequest | kOnly,       // 0x15 ATOMIC WRITE
       kSend | kEnd | kInvalidate,   // 0x16 SEND Last with Invalidate
       kSend | kOnly | kInvalidate,  // 0x17 SEND Only with Invalidate
   };
@@ -147,6 +150,14 @@ constexpr bool is_plain_rc(Opcode op) {
 constexpr bool is_ud(Opcode op) {
   return static_cast<uint8_t>(op) >> 5 == 3;
 }
+// IBTA A14: plain XRC numbers its opcodes as RC does, in a range of its own. That of MRC is this project's.
+constexpr uint8_t kXrcFamily = 5;
+constexpr uint8_t kMrcXrcFamily = 7;
+constexpr Opcode to_xrc(Opcode op) {
+  const uint8_t family = is_mrc(op) ? kMrcXrcFamily : kXrcFamily;
+  return static_cast<Opcode>(family << 5 | (static_cast<uint8_t>(op) & 0x1F));
+}
+
 constexpr Opcode to_plain_rc(Opcode op) {
   return static_cast<Opcode>(static_cast<uint8_t>(op) & 0x1F);
 }
@@ -157,6 +168,12 @@ constexpr Opcode to_mrc(Opcode op) {
 // Of the low five bits alone, whatever the family.
 constexpr uint16_t traits_of(Opcode op) {
   return OpcodeTraits::kOf[static_cast<uint8_t>(op) & 0x1F];
+}
+
+// Whether a packet of XRC with this opcode has an XETH.
+constexpr bool names_queue(Opcode op) {
+  using T = OpcodeTraits;
+  return (traits_of(op) & (T::kSend | T::kWrite | T::kReadRequest | T::kAtomicRequest)) != 0;
 }
 
 // The kind of a packet of the MRC stream: false for plain RC and UD, which never enter it. Their code asks
@@ -171,7 +188,7 @@ constexpr bool is_read_response(Opcode op) {
   return op >= Opcode::kReadResponseFirst && op <= Opcode::kReadResponseOnly;
 }
 constexpr bool is_atomic_request(Opcode op) {
-  return op == Opcode::kCompareSwap || op == Opcode::kFetchAdd;
+  return op == Opcode::kCompareSwap || op == Opcode::kFetchAdd || op == Opcode::kAtomicWrite;
 }
 // Takes a PSN: WRITE, SEND, READ request and response, atomics and their acknowledgement.
 constexpr bool is_request(Opcode op) {

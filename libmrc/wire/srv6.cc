@@ -17,6 +17,7 @@ constexpr size_t kUsidBytes = 2;
 }  // namespace
 
 IpAddress make_usid_address(uint32_t block, std::span<const uint16_t> usids) {
+  // Not by a packet: lists of uSIDs come from the settings.
   assert(usids.size() <= kUsidsMax);
   IpAddress address;
   store_be(address.bytes.data(), block);

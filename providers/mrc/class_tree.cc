@@ -8,8 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
+
+#include "providers/mrc/limits.h"
 
 #ifndef MRC_VERSION
 #define MRC_VERSION "0"
@@ -116,7 +119,8 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
   add(port + "/lid_mask_count", "0");
   add(port + "/cap_mask", "0x04000000");
   add(port + "/pkeys/0", "0xffff");
-  // Every index below the length of the table needs all three files.
+  // Every entry of the table needs all three files. Of a free one the kernel shows a GID of zeros, and the
+  // other two cannot be read.
   const std::string gid = port + "/gids/";
   const std::string type = port + "/gid_attrs/types/";
   const std::string interface_of = port + "/gid_attrs/ndevs/";
@@ -129,6 +133,7 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
     if (std::find(interfaces.begin(), interfaces.end(), gids.entries[i].interface) == interfaces.end())
       interfaces.push_back(gids.entries[i].interface);
   }
+  for (size_t i = gids.entries.size(); i < limits::kGids; ++i) add(gid + std::to_string(i), gid_text({}));
   const std::string link = node + "/device/net/";
   const std::string target = kSys + "/class/net/";
   for (const std::string& interface : interfaces)

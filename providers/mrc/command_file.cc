@@ -28,7 +28,7 @@ constexpr Backend kBackends[] = {
 }  // namespace
 
 std::unique_ptr<CommandFile> CommandFile::open(int placeholder, CommandHandler* handler, std::string* error) {
-  const char* forced = getenv("MRC_CMDFD");
+  const char* forced = secure_getenv("MRC_CMDFD");
   if (forced != nullptr && *forced != '\0' && std::strcmp(forced, "auto") != 0) {
     for (const Backend& backend : kBackends)
       if (std::strcmp(backend.name, forced) == 0) return backend.open(placeholder, handler, error);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/import_redirect.h"
 #include "providers/mrc/command_file.h"
 #include "providers/mrc/fork_guard.h"
@@ -43,6 +44,7 @@ ssize_t redirected_write(int fd, const void* data, size_t bytes) {
   CommandHandler* handler = find_handler(fd);
   if (handler == nullptr) return ::write(fd, data, bytes);
   if (forked_away()) return result_of(-EPERM);
+  const WithoutCancellation whole;
   return result_of(handler->on_write(data, bytes));
 }
 
@@ -54,6 +56,7 @@ int redirected_ioctl(int fd, unsigned long request, ...) {
   CommandHandler* handler = find_handler(fd);
   if (handler == nullptr) return ::ioctl(fd, request, argument);
   if (forked_away()) return result_of(-EPERM);
+  const WithoutCancellation whole;
   return result_of(handler->on_ioctl(request, argument));
 }
 

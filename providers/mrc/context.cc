@@ -8,8 +8,10 @@
 
 #include <cstdio>
 #include <new>
+#include <string>
 
 #include "providers/mrc/address.h"
+#include "providers/mrc/c_boundary.h"
 #include "providers/mrc/clock.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
@@ -22,48 +24,64 @@
 namespace mrc::provider {
 namespace {
 
-// Sorted by name. What is not here libibverbs answers with EOPNOTSUPP.
+// Sorted by name. What is not here libibverbs answers with EOPNOTSUPP. Those of the data path need nothing
+// between them and C: they allocate nothing but in Progress, which catches it.
 constexpr abi::ContextOps make_operations() {
   abi::ContextOps ops{};
-  ops.alloc_mw = alloc_mw;
-  ops.alloc_null_mr = alloc_null_mr;
-  ops.alloc_parent_domain = alloc_parent_domain;
-  ops.alloc_pd = alloc_pd;
-  ops.alloc_td = alloc_td;
-  ops.bind_mw = bind_mw;
+  ops.advise_mr = for_c<advise_mr>;
+  ops.alloc_dm = for_c<alloc_dm>;
+  ops.alloc_mw = for_c<alloc_mw>;
+  ops.alloc_null_mr = for_c<alloc_null_mr>;
+  ops.alloc_parent_domain = for_c<alloc_parent_domain>;
+  ops.alloc_pd = for_c<alloc_pd>;
+  ops.alloc_td = for_c<alloc_td>;
+  ops.bind_mw = for_c<bind_mw>;
+  ops.close_xrcd = for_c<close_xrcd>;
   ops.cq_event = cq_event;
-  ops.create_ah = create_ah;
-  ops.create_cq = create_cq;
-  ops.create_cq_ex = create_cq_ex;
-  ops.create_qp = create_qp;
-  ops.create_qp_ex = create_qp_ex;
-  ops.create_srq = create_srq;
-  ops.create_srq_ex = create_srq_ex;
-  ops.dealloc_mw = dealloc_mw;
-  ops.dealloc_pd = dealloc_pd;
-  ops.dealloc_td = dealloc_td;
-  ops.dereg_mr = dereg_mr;
-  ops.destroy_ah = destroy_ah;
-  ops.destroy_cq = destroy_cq;
-  ops.destroy_qp = destroy_qp;
-  ops.destroy_srq = destroy_srq;
-  ops.free_context = free_context;
-  ops.modify_qp = modify_qp;
-  ops.modify_srq = modify_srq;
+  ops.create_ah = for_c<create_ah>;
+  ops.create_cq = for_c<create_cq>;
+  ops.create_cq_ex = for_c<create_cq_ex>;
+  ops.create_qp = for_c<create_qp>;
+  ops.create_qp_ex = for_c<create_qp_ex>;
+  ops.create_srq = for_c<create_srq>;
+  ops.create_srq_ex = for_c<create_srq_ex>;
+  ops.dealloc_mw = for_c<dealloc_mw>;
+  ops.dealloc_pd = for_c<dealloc_pd>;
+  ops.dealloc_td = for_c<dealloc_td>;
+  ops.dereg_mr = for_c<dereg_mr>;
+  ops.destroy_ah = for_c<destroy_ah>;
+  ops.destroy_cq = for_c<destroy_cq>;
+  ops.destroy_qp = for_c<destroy_qp>;
+  ops.destroy_srq = for_c<destroy_srq>;
+  ops.free_context = for_c<free_context>;
+  ops.free_dm = for_c<free_dm>;
+  ops.get_srq_num = for_c<get_srq_num>;
+  ops.import_dm = for_c<import_dm>;
+  ops.import_mr = for_c<import_mr>;
+  ops.import_pd = for_c<import_pd>;
+  ops.modify_qp = for_c<modify_qp>;
+  ops.modify_srq = for_c<modify_srq>;
+  ops.open_qp = for_c<open_qp>;
+  ops.open_xrcd = for_c<open_xrcd>;
   ops.poll_cq = poll_cq;
   ops.post_recv = post_recv;
   ops.post_send = post_send;
   ops.post_srq_recv = post_srq_recv;
-  ops.query_device_ex = query_device_ex;
-  ops.query_ece = query_ece;
-  ops.query_port = query_port;
-  ops.query_qp = query_qp;
-  ops.query_srq = query_srq;
-  ops.reg_mr = reg_mr;
+  ops.query_device_ex = for_c<query_device_ex>;
+  ops.query_port = for_c<query_port>;
+  ops.query_qp = for_c<query_qp>;
+  ops.query_qp_data_in_order = query_qp_data_in_order;
+  ops.query_rt_values = for_c<query_rt_values>;
+  ops.query_srq = for_c<query_srq>;
+  ops.reg_dm_mr = for_c<reg_dm_mr>;
+  ops.reg_dmabuf_mr = for_c<reg_dmabuf_mr>;
+  ops.reg_mr = for_c<reg_mr>;
   ops.req_notify_cq = req_notify_cq;
-  ops.rereg_mr = rereg_mr;
-  ops.resize_cq = resize_cq;
-  ops.set_ece = set_ece;
+  ops.rereg_mr = for_c<rereg_mr>;
+  ops.resize_cq = for_c<resize_cq>;
+  ops.unimport_dm = for_c<unimport_dm>;
+  ops.unimport_mr = for_c<unimport_mr>;
+  ops.unimport_pd = for_c<unimport_pd>;
   return ops;
 }
 constexpr abi::ContextOps kOperations = make_operations();
@@ -74,9 +92,9 @@ bool layout_agrees(const verbs_context& context) {
   const ibv_context_ops& public_ops = context.context.ops;
   return public_ops.poll_cq == poll_cq && public_ops.post_recv == post_recv &&
          public_ops.post_send == post_send && public_ops.req_notify_cq == req_notify_cq &&
-         context.create_qp_ex == create_qp_ex && context.query_device_ex == query_device_ex &&
-         reinterpret_cast<void*>(public_ops._compat_alloc_pd) == reinterpret_cast<void*>(alloc_pd) &&
-         reinterpret_cast<void*>(public_ops._compat_resize_cq) == reinterpret_cast<void*>(resize_cq);
+         context.create_qp_ex == for_c<create_qp_ex> && context.query_device_ex == for_c<query_device_ex> &&
+         reinterpret_cast<void*>(public_ops._compat_alloc_pd) == reinterpret_cast<void*>(for_c<alloc_pd>) &&
+         reinterpret_cast<void*>(public_ops._compat_resize_cq) == reinterpret_cast<void*>(for_c<resize_cq>);
 }
 
 // How many events about the object the application has to acknowledge; null: it is none, but the port.
@@ -112,7 +130,11 @@ Context* Context::of(ibv_context* context) {
 }
 
 verbs_context* Context::open(ibv_device* device, int placeholder) {
-  install_fork_guard();
+  if (forked_away()) {
+    ::close(placeholder);
+    errno = EPERM;
+    return nullptr;
+  }
   std::string error;
   auto* self = new (std::nothrow) Context;
   if (self == nullptr) {
@@ -157,14 +179,21 @@ verbs_context* Context::open(ibv_device* device, int placeholder) {
     errno = result;
     return nullptr;
   }
-  context.async_fd = self->async_events_.application_fd();  // so libibverbs does not ask the kernel for one
+  // So libibverbs does not ask for one; for an imported context it does nevertheless.
+  context.async_fd = self->async_events_.application_fd();
+  self->commands_.set_async_fd(context.async_fd);
   context.num_comp_vectors = limits::kCompletionVectors;
   self->device_ = Device::open(device->name);
   self->device_->add(self);
   return &shell->verbs;
 }
 
+Context::Context() {
+  guard_from_forks();
+}
+
 Context::~Context() {
+  if (!forked_away()) let_forks_go();
   if (device_ == nullptr || forked_away()) return;
   if (!queue_pairs_.empty() || !regions_.empty()) {
     Progress::Control control(device_->progress());

@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <unordered_set>
@@ -52,7 +53,7 @@ class Context {
   void remove(Mr* mr);
 
  private:
-  Context() = default;
+  Context();
   ~Context();
 
   Device* device_ = nullptr;
@@ -63,6 +64,24 @@ class Context {
   std::mutex objects_mutex_;
   std::unordered_set<Qp*> queue_pairs_;
   std::unordered_set<Mr*> regions_;
+};
+
+// An object that is being made, in its context's list before the engine knows it: what memory runs out for
+// later must not leave something in the engine that nobody has.
+template <typename Object>
+class Listed {
+ public:
+  Listed(Context* context, Object* object) : context_(context), object_(object) { context->add(object); }
+  ~Listed() {
+    if (object_ != nullptr) context_->remove(object_);
+  }
+  Listed(const Listed&) = delete;
+  Listed& operator=(const Listed&) = delete;
+  void keep() { object_ = nullptr; }
+
+ private:
+  Context* context_;
+  Object* object_;
 };
 
 }  // namespace mrc::provider

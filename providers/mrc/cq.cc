@@ -84,6 +84,8 @@ ibv_wc_opcode to_verbs(CompletionKind kind) {
       return IBV_WC_COMP_SWAP;
     case CompletionKind::kFetchAdd:
       return IBV_WC_FETCH_ADD;
+    case CompletionKind::kAtomicWrite:
+      return IBV_WC_ATOMIC_WRITE;
     case CompletionKind::kBindWindow:
       return IBV_WC_BIND_MW;
     case CompletionKind::kLocalInvalidate:
@@ -137,18 +139,19 @@ Cq* Cq::create(Context* context, int64_t entries, ibv_comp_channel* channel, int
   }
 }
 
-[[gnu::hot]] size_t Cq::poll(std::span<Completion> out) {
+[[gnu::hot]] size_t Cq::poll(std::span<Completion> out, CompletionTime* time_of_first) {
   Progress& progress = context->device().progress();
   const auto take = [&] {
     if (ring.empty()) return size_t{0};
     std::lock_guard lock(poll_lock);
-    return ring.poll(out);
+    return ring.poll(out, time_of_first);
   };
+  polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   size_t count = take();
   if (count > 0) {
-    const unsigned polls = polls_since_drive.load(std::memory_order_relaxed) + 1;
-    polls_since_drive.store(polls % kPollsPerDrive, std::memory_order_relaxed);
-    if (polls == kPollsPerDrive) progress.drive();
+    const unsigned turns = polls_since_drive.load(std::memory_order_relaxed) + 1;
+    polls_since_drive.store(turns % kPollsPerDrive, std::memory_order_relaxed);
+    if (turns == kPollsPerDrive) progress.drive();
     Progress::found_something();
     return count;
   }
@@ -249,6 +252,8 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
   Cq* cq = Cq::of(queue);
   if (arm(*cq, solicited_only != 0 ? Arm::kSolicited : Arm::kAny) && cq->channel != nullptr)
     cq->channel->deliver();
+  // Who arms is about to sleep, and may have posted something just before.
+  cq->context->device().progress().send_what_waits();
   return 0;
 }
 
@@ -266,6 +271,8 @@ int resize_cq(ibv_cq* queue, int entries) {
     Progress::Control control(cq->context->device().progress());
     std::lock_guard poll_guard(cq->poll_lock);
     std::lock_guard event_guard(cq->event_lock);
+    // What waits must fit into what was asked for, not only into what is granted.
+    if (cq->ring.pushed() - cq->ring.polled() > static_cast<uint64_t>(entries)) return EINVAL;
     if (!cq->ring.resize(ring_entries(entries))) return EINVAL;
     queue->cqe = static_cast<int>(cq->ring.capacity());
     return 0;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "libmrc/qp/completion_queue.h"
 #include "providers/mrc/completion_channel.h"
@@ -24,8 +25,10 @@ struct Cq {
   Context* context;
   CompletionQueue ring;
   SpinLock poll_lock;                          // who polls; taken after the device's lock
+  std::atomic<uint64_t> polls{0};              // a hint: lost counts do not matter
   std::atomic<unsigned> polls_since_drive{0};  // a hint: lost counts do not matter
   Completion current;                          // what ibv_start_poll() and ibv_next_poll() have taken
+  CompletionTime current_time;                 // of that one, if the application has asked for times
   std::atomic<unsigned> users{0};              // queue pairs
 
   std::shared_ptr<CompletionChannel> channel;
@@ -46,7 +49,7 @@ struct Cq {
   static Cq* create(Context* context, int64_t entries, ibv_comp_channel* channel, int vector);
 
   // Polls the ring, and drives the device if there is nothing in it. Takes poll_lock.
-  size_t poll(std::span<Completion> out);
+  size_t poll(std::span<Completion> out, CompletionTime* time_of_first = nullptr);
   // The engine has pushed completions; under the device's lock.
   void on_completions();
   // Drops what a destroyed or reset queue pair has left; under the device's lock, poll_lock and event_lock.

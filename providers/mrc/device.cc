@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include <cstdio>
 #include <cstring>
@@ -12,11 +11,11 @@
 
 #include "dpdk_io/device_config.h"
 #include "dpdk_io/interface_mtu.h"
-#include "providers/mrc/clock.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
+#include "providers/mrc/page_in.h"
 #include "providers/mrc/qp.h"
 #include "providers/mrc/srq.h"
 
@@ -31,12 +30,6 @@ struct Registry {
 Registry& registry() {
   static auto* registry = new Registry;
   return *registry;
-}
-
-uint64_t random_seed() {
-  uint64_t seed;
-  if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) != sizeof seed) seed = clock_now();
-  return seed;
 }
 
 ibv_event_type to_verbs(QueuePairEvent event) {
@@ -74,6 +67,11 @@ Device* Device::open(const char* name) {
   return device;
 }
 
+void Device::open_again() {
+  std::lock_guard lock(registry().mutex);
+  ++users_;
+}
+
 void Device::close() {
   std::lock_guard lock(registry().mutex);
   if (--users_ == 0) stop();
@@ -104,31 +102,49 @@ int Device::start() {
   if (engine_ != nullptr) return 0;
   if (failure_ != 0) return failure_;
   std::string error;
-  failure_ = start_parts(&error);
-  if (failure_ == 0) return 0;
-  std::fprintf(stderr, "%s\n", error.c_str());
+  int result = 0;
+  try {
+    result = failure_ = start_parts(&error);
+  } catch (const std::bad_alloc&) {
+    result = ENOMEM;  // there may be some later
+  }
+  if (result == 0) return 0;
+  if (failure_ != 0) std::fprintf(stderr, "%s\n", error.c_str());
+  progress_.stop();
   stats_.reset();
   engine_.reset();
   ports_.reset();
-  return failure_;
+  return result;
 }
 
 int Device::start_parts(std::string* error) {
   DeviceConfig config;
   if (!load_device_config(&config, error)) return EINVAL;
   config.name = name_;
+  if (config.network.has_real_ports()) {
+    // DPDK starts once in a process, and what it has started cannot be taken over by a child.
+    static const bool guarded = (guard_from_forks(), true);
+    static_cast<void>(guarded);
+  }
   choose_mtu(&config);
   ports_ = DevicePorts::open(config, error);
   if (ports_ == nullptr) return ENODEV;
+  if (!random_.ready()) {
+    *error = "mrc: the system gives no random numbers (getrandom), and keys must not be guessed; allow it";
+    return ENOSYS;
+  }
   EngineConfig engine;
   engine.first_qpn = ports_->first_qpn();
   engine.qpn_count = ports_->qpn_count();
-  engine.seed = random_seed();
+  engine.seed = random_.next();
+  engine.random = &random_;
   engine.transport = config.transport;
   engine.transport.datagram_bytes_max = config.mtu;
   engine.path_source = ports_->paths();
   engine.trace_events = config.trace_events;
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
+  engine_->memory().set_pager(
+      [](void* place, size_t bytes, bool writes) { return page_in(place, bytes, writes) == 0; });
   stats_ =
       std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);
   const int result = progress_.start(engine_.get(), ports_.get(), stats_.get(), name_);

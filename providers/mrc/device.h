@@ -13,6 +13,7 @@
 #include "libmrc/engine/engine.h"
 #include "providers/mrc/progress.h"
 #include "providers/mrc/stats_writer.h"
+#include "providers/mrc/system_random.h"
 
 namespace mrc::provider {
 
@@ -22,6 +23,8 @@ class Device final : private EventSink {
  public:
   // The device of that name; every open() needs its close(). The last close() stops it.
   static Device* open(const char* name);
+  // One more open(), by whoever has it open: it does not stop before he has closed it too.
+  void open_again();
   void close();
   // Whom to tell when the port goes down or up.
   void add(Context* context);
@@ -70,6 +73,7 @@ class Device final : private EventSink {
   std::mutex start_mutex_;
   int failure_ = 0;
 
+  SystemRandom random_;
   std::unique_ptr<DevicePorts> ports_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StatsWriter> stats_;

@@ -6,12 +6,15 @@
 
 #include <array>
 #include <cerrno>
-#include <vector>
+
+#include "dpdk_io/host/cancellation.h"
 
 namespace mrc::provider {
 namespace {
 
 constexpr size_t kEventBytesMax = 64;
+constexpr int kBufferBytes = 104 << 10;  // the kernel doubles it, and needs more than half a KiB per event
+constexpr size_t kWaitingMax = 416;
 using Event = std::array<unsigned char, kEventBytesMax>;
 
 }  // namespace
@@ -19,6 +22,9 @@ using Event = std::array<unsigned char, kEventBytesMax>;
 int EventQueue::open() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+  // As many events as can wait, whatever the system's default: remove() has room for them.
+  const int bytes = kBufferBytes;
+  setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   application_fd_ = ends[0];
   provider_fd_ = ends[1];
   return 0;
@@ -31,7 +37,8 @@ void EventQueue::close_provider_end() {
 
 EventQueue::Delivery EventQueue::send(const void* event, size_t bytes) {
   for (;;) {
-    if (::send(provider_fd_, event, bytes, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Delivery::kSent;
+    if (uncancelled::sendto(provider_fd_, event, bytes, MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0) >= 0)
+      return Delivery::kSent;
     if (errno == EINTR) continue;
     return errno == EAGAIN || errno == ENOBUFS ? Delivery::kFull : Delivery::kNobodyReads;
   }
@@ -39,15 +46,18 @@ EventQueue::Delivery EventQueue::send(const void* event, size_t bytes) {
 
 uint32_t EventQueue::remove(size_t bytes, const std::function<bool(const void*)>& unwanted) {
   uint32_t removed = 0;
-  std::vector<Event> kept;
-  Event event;
-  while (recv(application_fd_, event.data(), event.size(), MSG_DONTWAIT) == static_cast<ssize_t>(bytes))
-    if (unwanted(event.data())) {
+  // Not from the heap: objects are also destroyed when memory has run out.
+  std::array<Event, kWaitingMax> kept;
+  size_t count = 0;
+  while (count < kept.size()) {
+    Event& event = kept[count];
+    if (recv(application_fd_, event.data(), event.size(), MSG_DONTWAIT) != static_cast<ssize_t>(bytes)) break;
+    if (unwanted(event.data()))
       ++removed;
-    } else {
-      kept.push_back(event);
-    }
-  for (const Event& again : kept) send(again.data(), bytes);
+    else
+      ++count;
+  }
+  for (size_t i = 0; i < count; ++i) send(kept[i].data(), bytes);
   return removed;
 }
 

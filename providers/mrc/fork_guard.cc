@@ -3,13 +3,25 @@
 
 #include <pthread.h>
 
+#include <atomic>
+
 namespace mrc::provider {
 
 bool g_forked_away = false;
 
-void install_fork_guard() {
-  static const int installed = pthread_atfork(nullptr, nullptr, [] { g_forked_away = true; });
+namespace {
+std::atomic<int> g_holders{0};
+}
+
+void guard_from_forks() {
+  static const int installed =
+      pthread_atfork(nullptr, nullptr, [] { g_forked_away = g_forked_away || g_holders.load() > 0; });
   static_cast<void>(installed);
+  ++g_holders;
+}
+
+void let_forks_go() {
+  --g_holders;
 }
 
 }  // namespace mrc::provider

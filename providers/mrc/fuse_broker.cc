@@ -32,7 +32,7 @@ msghdr message_of(iovec* part, FdMessage* fds) {
   return message;
 }
 
-bool receive_files(int socket, BrokerAnswer* answer, FuseFile* file) {
+bool receive_mount(int socket, BrokerAnswer* answer, FuseMount* mount) {
   iovec part{answer, sizeof *answer};
   FdMessage fds{};
   msghdr message = message_of(&part, &fds);
@@ -44,7 +44,7 @@ bool receive_files(int socket, BrokerAnswer* answer, FuseFile* file) {
       control->cmsg_len == CMSG_LEN(2 * sizeof(int))) {
     int both[2];
     std::memcpy(both, CMSG_DATA(control), sizeof both);
-    *file = {both[0], both[1]};
+    *mount = {both[0], both[1]};
   }
   if (bytes < 0) return false;
   errno = EPROTO;
@@ -54,7 +54,7 @@ bool receive_files(int socket, BrokerAnswer* answer, FuseFile* file) {
 }  // namespace
 
 std::string broker_path() {
-  const char* given = getenv("MRC_BROKER");
+  const char* given = secure_getenv("MRC_BROKER");
   return given != nullptr && *given != '\0' ? given : kDefaultPath;
 }
 
@@ -68,16 +68,16 @@ uint64_t own_pid_namespace() {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-bool send_fuse_file(int socket, const BrokerAnswer& answer, const FuseFile& file) {
+bool send_fuse_mount(int socket, const BrokerAnswer& answer, const FuseMount& mount) {
   BrokerAnswer copy = answer;
   iovec part{&copy, sizeof copy};
   FdMessage fds{};
   msghdr message = message_of(&part, &fds);
-  if (file.file_fd >= 0) {
+  if (mount.mount_fd >= 0) {
     fds.header.cmsg_level = SOL_SOCKET;
     fds.header.cmsg_type = SCM_RIGHTS;
     fds.header.cmsg_len = CMSG_LEN(2 * sizeof(int));
-    const int both[] = {file.device_fd, file.file_fd};
+    const int both[] = {mount.device_fd, mount.mount_fd};
     std::memcpy(CMSG_DATA(&fds.header), both, sizeof both);
   } else {
     message.msg_control = nullptr;
@@ -98,20 +98,29 @@ bool request_fuse_file(FuseFile* file, uint64_t* pid_namespace, std::string* err
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   BrokerAnswer answer;
+  FuseMount mount;
+  std::string why;
   bool good = socket >= 0 && setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience) == 0 &&
               setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience) == 0 &&
               connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   if (!good) {
     *error += std::strerror(errno);
     *error += "; start mrcd as root, or let MRC_CMDFD choose another way";
-  } else if (!receive_files(socket, &answer, file)) {
+  } else if (!receive_mount(socket, &answer, &mount)) {
     good = false;
     *error += std::strerror(errno);
-  } else if (answer.error != 0 || file->file_fd < 0) {
+  } else if (answer.error == EDQUOT) {
+    good = false;
+    *error += "this user has as many FUSE files as mrcd gives to one; end some programs, or mrcd --limit";
+  } else if (answer.error != 0 || mount.mount_fd < 0) {
     good = false;
     *error += answer.error != 0 ? std::strerror(answer.error) : "it sent no file";
+  } else if (!open_fuse_mount(mount, file, &why)) {
+    good = false;
+    *error += why;
+    mount = FuseMount{};
   }
-  if (!good) close_fuse_file(file);
+  if (!good) close_fuse_mount(&mount);
   if (socket >= 0) close(socket);
   *pid_namespace = answer.pid_namespace;
   return good;

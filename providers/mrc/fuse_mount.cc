@@ -54,16 +54,15 @@ bool set(int context, const char* key, const char* format, unsigned value) {
 }
 
 // The mount, or -1 with errno set.
-int make_mount(int device_fd) {
+int make_mount(int device_fd, uid_t user, gid_t group) {
   const Fd context(static_cast<int>(syscall(SYS_fsopen, "fuse", FSOPEN_CLOEXEC)));
   if (context.get() < 0) return -1;
-  const bool configured =
-      set(context.get(), "fd", "%u", static_cast<unsigned>(device_fd)) &&
-      set(context.get(), "rootmode", "%o", S_IFREG | 0600) &&
-      set(context.get(), "user_id", "%u", geteuid()) && set(context.get(), "group_id", "%u", getegid()) &&
-      // Others than the mounter: a broker's clients, and programs that change their user.
-      syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FLAG, "allow_other", nullptr, 0) == 0 &&
-      syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0;
+  const bool configured = set(context.get(), "fd", "%u", static_cast<unsigned>(device_fd)) &&
+                          set(context.get(), "rootmode", "%o", S_IFREG | 0600) &&
+                          // Without allow_other nobody else can be made to wait for whoever serves it.
+                          set(context.get(), "user_id", "%u", user) &&
+                          set(context.get(), "group_id", "%u", group) &&
+                          syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0;
   if (!configured) return -1;
   return static_cast<int>(syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
                                   MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
@@ -125,17 +124,35 @@ int open_root(int mount) {
 
 }  // namespace
 
-bool mount_fuse_file(FuseFile* file, std::string* error) {
+bool make_fuse_mount(uid_t user, gid_t group, FuseMount* mount, std::string* error) {
   Fd device(open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device.get() < 0) return fail("/dev/fuse", error);
-  const Fd mount(make_mount(device.get()));
-  if (mount.get() < 0) return fail("a FUSE file cannot be mounted", error);
+  mount->mount_fd = make_mount(device.get(), user, group);
+  if (mount->mount_fd < 0) return fail("a FUSE file cannot be mounted", error);
+  mount->device_fd = device.release();
+  return true;
+}
+
+bool open_fuse_mount(FuseMount mount, FuseFile* file, std::string* error) {
+  Fd device(mount.device_fd);
+  const Fd root(mount.mount_fd);
   const Attendant attendant(device.get());
   if (!attendant.running()) return fail("no thread to answer FUSE", error);
-  file->file_fd = open_root(mount.get());
+  file->file_fd = open_root(root.get());
   if (file->file_fd < 0) return fail("the FUSE file cannot be opened", error);
   file->device_fd = device.release();
   return true;
+}
+
+bool mount_fuse_file(FuseFile* file, std::string* error) {
+  FuseMount mount;
+  return make_fuse_mount(geteuid(), getegid(), &mount, error) && open_fuse_mount(mount, file, error);
+}
+
+void close_fuse_mount(FuseMount* mount) {
+  if (mount->device_fd >= 0) close(mount->device_fd);
+  if (mount->mount_fd >= 0) close(mount->mount_fd);
+  *mount = FuseMount{};
 }
 
 void close_fuse_file(FuseFile* file) {

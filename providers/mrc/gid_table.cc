@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "providers/mrc/device_settings.h"
+#include "providers/mrc/limits.h"
 
 namespace mrc::provider {
 namespace {
@@ -134,7 +135,9 @@ void append_ports(const Interfaces& interfaces, const std::vector<std::string>& 
 
 }  // namespace
 
-GidTable read_gid_table() {
+namespace {
+
+GidTable read_addresses() {
   const Interfaces interfaces;
   GidTable table;
   const std::vector<std::string> ports = port_interfaces();
@@ -153,6 +156,14 @@ GidTable read_gid_table() {
   }
   interfaces.append(interface, AF_INET6, true, &table.entries);
   interfaces.append(interface, AF_INET6, false, &table.entries);
+  return table;
+}
+
+}  // namespace
+
+GidTable read_gid_table() {
+  GidTable table = read_addresses();
+  if (table.entries.size() > limits::kGids) table.entries.resize(limits::kGids);
   return table;
 }
 

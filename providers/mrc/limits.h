@@ -19,9 +19,12 @@ inline constexpr int kCompletions = 4 << 20;
 // count on the room that NICs leave.
 inline constexpr int kCompletionsLeast = 64;
 inline constexpr int kMemoryRegions = 1 << 20;
+inline constexpr uint64_t kDeviceMemoryBytes = 1 << 20;  // of one process
 inline constexpr int kProtectionDomains = 65536;
 inline constexpr uint32_t kMessageBytes = 1u << 30;
+inline constexpr uint64_t kClockKilohertz = 1'000'000;  // its clock counts nanoseconds
 inline constexpr uint8_t kPort = 1;
+inline constexpr int kGids = 128;  // most are free
 inline constexpr int kCompletionVectors = 1;
 
 }  // namespace mrc::provider::limits

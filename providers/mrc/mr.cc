@@ -1,80 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "providers/mrc/mr.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cerrno>
-#include <cstdio>
 #include <memory>
 #include <new>
+#include <span>
+#include <utility>
 
-#include "providers/mrc/address.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/operations.h"
+#include "providers/mrc/page_in.h"
 #include "providers/mrc/pd.h"
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "providers/mrc/refuse.h"
 
 namespace mrc::provider {
 namespace {
 
 constexpr int kAccessKnown = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                              IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-                             IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE;
+                             IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE;
 
-// Whether the process's map says that all of [first, end) may be read, and written if asked.
-bool mapped(uintptr_t first, uintptr_t end, bool writable) {
-  std::FILE* map = std::fopen("/proc/self/maps", "re");
-  if (map == nullptr) return true;  // nobody can say
-  char line[512];
-  while (first < end && std::fgets(line, sizeof line, map) != nullptr) {
-    unsigned long from = 0;
-    unsigned long to = 0;
-    char rights[5] = "";
-    // The rest of a line with a very long name does not look like one.
-    if (std::sscanf(line, "%lx-%lx %4s ", &from, &to, rights) != 3 || to <= first) continue;
-    if (from > first || rights[0] != 'r' || (writable && rights[1] != 'w')) break;
-    first = to;
-  }
-  std::fclose(map);
-  return first >= end;
-}
+// What advice about memory may be.
+constexpr unsigned kAdvicesKnown = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT + 1;
 
-// Brings the pages in, as pinning them for a NIC would. What cannot be read or written as asked must be found
-// out now: later it would be a SIGSEGV in the data path. 0 or an errno.
-int populate(void* address, size_t bytes, bool writable) {
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  const uintptr_t first = reinterpret_cast<uintptr_t>(address) & ~(page - 1);
-  const uintptr_t end = (reinterpret_cast<uintptr_t>(address) + bytes + page - 1) & ~(page - 1);
-  void* pages = pointer_at(first);
-  while (madvise(pages, end - first, writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) != 0) {
-    if (errno == EINTR || errno == EAGAIN) continue;
-    // Says a kernel before 5.14, and any other about a device's memory and about missing rights.
-    if (errno == EINVAL && mapped(first, end, writable)) return 0;
-    return EFAULT;
-  }
-  return 0;
-}
-
+// 0 or an errno. Memory that is there on demand is not looked at.
 int check(void* address, size_t bytes, int access) {
   const auto first = reinterpret_cast<uintptr_t>(address);
   if (bytes == 0 || first + bytes < first) return EINVAL;
-  if ((access & ~kAccessKnown) != 0) return EOPNOTSUPP;
-  // The peer cannot have more rights to write than the owner.
-  if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0 &&
-      (access & IBV_ACCESS_LOCAL_WRITE) == 0)
-    return EINVAL;
-  return 0;
-}
-
-ibv_mr* fail(int error) {
-  errno = error;
-  return nullptr;
+  if (const int error = check_access(access); error != 0) return error;
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0) return 0;
+  return page_in(address, bytes, (access & IBV_ACCESS_LOCAL_WRITE) != 0);
 }
 
 // With this flag addresses are offsets from the start of the region.
@@ -89,12 +45,20 @@ ibv_mr* finish(std::unique_ptr<Mr> mr, ibv_pd* pd, void* address, size_t bytes, 
   mr->verbs.mr.addr = address;
   mr->verbs.mr.length = bytes;
   mr->verbs.mr.lkey = mr->verbs.mr.rkey = mr->verbs.mr.handle = static_cast<uint32_t>(mr->key);
-  mr->context->add(mr.get());
   ++mr->pd->users;
   return &mr.release()->verbs.mr;
 }
 
 }  // namespace
+
+int check_access(int access) {
+  if ((access & ~kAccessKnown) != 0) return EOPNOTSUPP;
+  // The peer cannot have more rights to write than the owner.
+  if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) != 0 &&
+      (access & IBV_ACCESS_LOCAL_WRITE) == 0)
+    return EINVAL;
+  return 0;
+}
 
 uint8_t rights_of(int access) {
   uint8_t rights = 0;
@@ -103,54 +67,62 @@ uint8_t rights_of(int access) {
   if ((access & IBV_ACCESS_REMOTE_READ) != 0) rights |= kRemoteRead;
   if ((access & IBV_ACCESS_REMOTE_ATOMIC) != 0) rights |= kRemoteAtomic;
   if ((access & IBV_ACCESS_MW_BIND) != 0) rights |= kWindowBind;
+  if ((access & IBV_ACCESS_ON_DEMAND) != 0) rights |= kOnDemand;
   return rights;
+}
+
+ibv_mr* enter_region(std::unique_ptr<Mr> mr, ibv_pd* pd, void* place, size_t bytes, int access, void* shown) {
+  Context* context = Context::of(pd->context);
+  if (const int error = context->device().start(); error != 0) return refuse(error);
+  mr->context = context;
+  mr->pd = Pd::of(pd);
+  Listed listed(context, mr.get());
+  {
+    Progress::Control control(context->device().progress());
+    mr->key = context->device().engine().memory().add(mr->pd->domain, place, bytes,
+                                                      first_address(mr->iova, access), rights_of(access));
+  }
+  if (mr->key == MemoryKey{}) return refuse(ENOMEM);
+  listed.keep();
+  return finish(std::move(mr), pd, shown, bytes, access);
 }
 
 // --- verbs ---
 
 ibv_mr* reg_mr(ibv_pd* verbs_pd, void* address, size_t bytes, uint64_t iova, int access) {
-  if (forked_away()) return fail(EPERM);
-  if (const int error = check(address, bytes, access); error != 0) return fail(error);
-  if (const int error = populate(address, bytes, (access & IBV_ACCESS_LOCAL_WRITE) != 0); error != 0)
-    return fail(error);
-  Pd* pd = Pd::of(verbs_pd);
-  Context* context = Context::of(verbs_pd->context);
-  if (const int error = context->device().start(); error != 0) return fail(error);
+  if (forked_away()) return refuse(EPERM);
+  if (const int error = check(address, bytes, access); error != 0) return refuse(error);
+  // The implicit region, which is all memory: whoever is shown it knows no addresses but the real ones.
+  if (address == nullptr && bytes == SIZE_MAX && iova != 0) return refuse(EINVAL);
   try {
     auto mr = std::make_unique<Mr>();
-    mr->context = context;
-    mr->pd = pd;
-    {
-      Progress::Control control(context->device().progress());
-      mr->key = context->device().engine().memory().add(pd->domain, address, bytes,
-                                                        first_address(iova, access), rights_of(access));
-    }
-    if (mr->key == MemoryKey{}) return fail(ENOMEM);
     mr->iova = iova;
     mr->verbs.type = abi::RegionType::kRegion;
-    return finish(std::move(mr), verbs_pd, address, bytes, access);
+    return enter_region(std::move(mr), verbs_pd, address, bytes, access, address);
   } catch (const std::bad_alloc&) {
-    return fail(ENOMEM);
+    return refuse(ENOMEM);
   }
 }
 
 ibv_mr* alloc_null_mr(ibv_pd* pd) {
-  if (forked_away()) return fail(EPERM);
+  if (forked_away()) return refuse(EPERM);
   Context* context = Context::of(pd->context);
-  if (const int error = context->device().start(); error != 0) return fail(error);
+  if (const int error = context->device().start(); error != 0) return refuse(error);
   try {
     auto mr = std::make_unique<Mr>();
     mr->context = context;
     mr->pd = Pd::of(pd);
+    Listed listed(context, mr.get());
     {
       Progress::Control control(context->device().progress());
       mr->key = context->device().engine().memory().add_nothing(mr->pd->domain);
     }
-    if (mr->key == MemoryKey{}) return fail(ENOMEM);
+    if (mr->key == MemoryKey{}) return refuse(ENOMEM);
+    listed.keep();
     mr->verbs.type = abi::RegionType::kNull;
     return finish(std::move(mr), pd, nullptr, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE);
   } catch (const std::bad_alloc&) {
-    return fail(ENOMEM);
+    return refuse(ENOMEM);
   }
 }
 
@@ -167,8 +139,6 @@ int rereg_mr(abi::MemoryRegion* verbs, int flags, ibv_pd* new_pd, void* new_addr
   const uint64_t iova = moves ? reinterpret_cast<uintptr_t>(new_address) : mr->iova;
   Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? Pd::of(new_pd) : mr->pd;
   if (const int error = check(address, bytes, access); error != 0) return error;
-  if (const int error = populate(address, bytes, (access & IBV_ACCESS_LOCAL_WRITE) != 0); error != 0)
-    return error;
   {
     Progress::Control control(mr->context->device().progress());
     if (!mr->context->device().engine().memory().change(mr->key, pd->domain, address, bytes,
@@ -183,17 +153,65 @@ int rereg_mr(abi::MemoryRegion* verbs, int flags, ibv_pd* new_pd, void* new_addr
   return 0;
 }
 
+// Advice that need not be taken: pages come in with the packets that use them, and the kernel is quick then.
+int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* pieces, uint32_t count) {
+  if (forked_away()) return EPERM;
+  if (static_cast<unsigned>(advice) >= kAdvicesKnown) return EOPNOTSUPP;
+  if ((flags & ~uint32_t{IBV_ADVISE_MR_FLAG_FLUSH}) != 0 || pieces == nullptr || count == 0) return EINVAL;
+  Device& device = Context::of(pd->context)->device();
+  if (const int error = device.start(); error != 0) return error;
+  const uint8_t rights =
+      advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? kLocalRead | kLocalWrite : kLocalRead;
+  Progress::Control control(device.progress());
+  for (const ibv_sge& piece : std::span(pieces, count)) {
+    const MemoryRegion* region = device.engine().memory().find(MemoryKey{piece.lkey});
+    if (region == nullptr || region->domain != Pd::of(pd)->domain || (region->access & rights) != rights ||
+        !region->contains(piece.addr, piece.length))
+      return EFAULT;
+  }
+  return 0;
+}
+
 int dereg_mr(abi::MemoryRegion* verbs) {
   if (forked_away()) return EPERM;
   Mr* mr = Mr::of(verbs);
   {
     Progress::Control control(mr->context->device().progress());
-    if (!mr->context->device().engine().memory().remove(mr->key)) return EBUSY;  // a window is bound to it
+    MemoryTable& memory = mr->context->device().engine().memory();
+    if (memory.find(mr->key) == nullptr) return EINVAL;  // somebody who has imported it was faster
+    if (!memory.remove(mr->key)) return EBUSY;           // a window is bound to it
   }
   mr->context->remove(mr);
   --mr->pd->users;
   delete mr;
   return 0;
+}
+
+// Another name for a region. Where its memory is only the first one knows.
+ibv_mr* import_mr(ibv_pd* verbs_pd, uint32_t handle) {
+  if (forked_away()) return refuse(EPERM);
+  Context* context = Context::of(verbs_pd->context);
+  if (const int error = context->device().start(); error != 0) return refuse(error);
+  auto mr = std::make_unique<Mr>();
+  mr->context = context;
+  mr->pd = Pd::of(verbs_pd);
+  mr->key = MemoryKey{handle};
+  mr->verbs.type = abi::RegionType::kImported;
+  Progress::Control control(context->device().progress());
+  const MemoryRegion* region = context->device().engine().memory().find(mr->key);
+  if (region == nullptr || region->domain != mr->pd->domain ||
+      (region->kind != MemoryKind::kRegion && region->kind != MemoryKind::kNothing))
+    return refuse(EINVAL);
+  ibv_mr* result = finish(std::move(mr), verbs_pd, nullptr, region->bytes, 0);
+  --Pd::of(verbs_pd)->users;  // it is counted already
+  return result;
+}
+
+void unimport_mr(ibv_mr* verbs) {
+  Mr* mr = Mr::of(reinterpret_cast<abi::MemoryRegion*>(verbs));
+  if (forked_away()) return;
+  mr->context->remove(mr);
+  delete mr;
 }
 
 }  // namespace mrc::provider

@@ -4,6 +4,10 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
 #include "libmrc/memory/memory_table.h"
 #include "providers/mrc/provider_abi.h"
 
@@ -18,9 +22,17 @@ struct Mr {
   Pd* pd = nullptr;
   MemoryKey key{};
   uint64_t iova = 0;
+  std::shared_ptr<void> keeps;  // what must live as long as the region
 
   static Mr* of(abi::MemoryRegion* region) { return reinterpret_cast<Mr*>(region); }
 };
+
+// 0 or an errno: whether a region may have these access flags.
+int check_access(int access);
+
+// Enters a region that was checked: `place` is where its memory is, `shown` what the ibv_mr says. Null: errno
+// is set.
+ibv_mr* enter_region(std::unique_ptr<Mr> mr, ibv_pd* pd, void* place, size_t bytes, int access, void* shown);
 
 // What the access flags of verbs are to the engine.
 uint8_t rights_of(int access);

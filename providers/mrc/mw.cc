@@ -2,6 +2,7 @@
 #include "providers/mrc/mw.h"
 
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <new>
 
@@ -14,8 +15,10 @@
 namespace mrc::provider {
 namespace {
 
-constexpr unsigned kAccessKnown =
-    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED;
+constexpr unsigned kRemoteAccess =
+    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+// Nobody uses a window locally, but programs say so and NICs take it.
+constexpr unsigned kWindowAccessKnown = kRemoteAccess | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE;
 
 bool same_entry(uint32_t one_key, uint32_t other_key) {
   return one_key >> 8 == other_key >> 8;
@@ -24,7 +27,7 @@ bool same_entry(uint32_t one_key, uint32_t other_key) {
 }  // namespace
 
 int to_binding(const ibv_mw& window, uint32_t key, const ibv_mw_bind_info& wanted, WindowBinding* binding) {
-  if (!same_entry(window.rkey, key) || (wanted.mw_access_flags & ~kAccessKnown) != 0) return EINVAL;
+  if (!same_entry(window.rkey, key) || (wanted.mw_access_flags & ~kWindowAccessKnown) != 0) return EINVAL;
   binding->key = MemoryKey{key};
   if (wanted.length == 0) return 0;
   if (wanted.mr == nullptr) return EINVAL;
@@ -32,7 +35,7 @@ int to_binding(const ibv_mw& window, uint32_t key, const ibv_mw_bind_info& wante
   binding->region = MemoryKey{wanted.mr->lkey};
   binding->address = wanted.addr;
   binding->bytes = wanted.length;
-  binding->access = rights_of(static_cast<int>(wanted.mw_access_flags));
+  binding->access = rights_of(static_cast<int>(wanted.mw_access_flags & kRemoteAccess));
   binding->zero_based = (wanted.mw_access_flags & IBV_ACCESS_ZERO_BASED) != 0;
   return 0;
 }

@@ -4,6 +4,8 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstdint>
+
 #include "libmrc/memory/memory_table.h"
 
 namespace mrc::provider {

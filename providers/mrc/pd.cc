@@ -2,10 +2,15 @@
 #include "providers/mrc/pd.h"
 
 #include <cerrno>
+#include <cstdint>
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/operations.h"
+#include "providers/mrc/refuse.h"
+#include "providers/mrc/shared_objects.h"
 
 namespace mrc::provider {
 
@@ -16,24 +21,41 @@ ibv_pd* alloc_pd(ibv_context*) {
   }
   // Never used again within the process, so a stale region can never match a new queue pair.
   static std::atomic<uint32_t> next{1};
-  auto* pd = new (std::nothrow) Pd;
-  if (pd == nullptr) {
-    errno = ENOMEM;
-    return nullptr;
-  }
+  auto pd = std::make_unique<Pd>();
   pd->domain = ProtectionDomain{next.fetch_add(1)};
   pd->verbs.handle = static_cast<uint32_t>(pd->domain);
-  return &pd->verbs;
+  shared_objects<SharedPd>().add(pd->verbs.handle, pd->shared);
+  return &pd.release()->verbs;
 }
 
 int dealloc_pd(ibv_pd* verbs) {
   if (forked_away()) return EPERM;
   Pd* pd = Pd::of(verbs);
   if (pd->users.load() != 0) return EBUSY;
-  if (pd->parent != nullptr) --pd->parent->users;
+  if (pd->parent != nullptr)
+    --pd->parent->users;
+  else
+    shared_objects<SharedPd>().remove(verbs->handle);
   if (pd->thread_domain != nullptr) --Td::of(pd->thread_domain)->users;
   delete pd;
   return 0;
+}
+
+ibv_pd* import_pd(ibv_context* context, uint32_t handle) {
+  if (forked_away()) return refuse(EPERM);
+  std::shared_ptr<SharedPd> shared = shared_objects<SharedPd>().find(handle);
+  if (shared == nullptr) return refuse(EINVAL);
+  auto pd = std::make_unique<Pd>(std::move(shared));
+  pd->domain = ProtectionDomain{handle};
+  pd->verbs.context = context;
+  pd->verbs.handle = handle;
+  return &pd.release()->verbs;
+}
+
+// The domain itself stays. If there is still something in it, that may know it by this name.
+void unimport_pd(ibv_pd* verbs) {
+  Pd* pd = Pd::of(verbs);
+  if (!forked_away() && pd->users.load() == 0) delete pd;
 }
 
 ibv_td* alloc_td(ibv_context* context, ibv_td_init_attr* wanted) {

@@ -5,18 +5,28 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <memory>
+#include <utility>
 
 #include "libmrc/memory/memory_table.h"
 
 namespace mrc::provider {
 
+// What all names of a protection domain have in common.
+struct SharedPd {
+  std::atomic<unsigned> users{0};
+};
+
 struct Pd {
   ibv_pd verbs{};  // first: libibverbs knows only this
+  std::shared_ptr<SharedPd> shared;
+  std::atomic<unsigned>& users;  // everything that was made in it
   ProtectionDomain domain{};
-  std::atomic<unsigned> users{0};  // everything that was made in it
-  Pd* parent = nullptr;            // of a parent domain: the one it stands for
+  Pd* parent = nullptr;  // of a parent domain: the one it stands for
   ibv_td* thread_domain = nullptr;
 
+  explicit Pd(std::shared_ptr<SharedPd> with = std::make_shared<SharedPd>())
+      : shared(std::move(with)), users(shared->users) {}
   static Pd* of(ibv_pd* pd) { return reinterpret_cast<Pd*>(pd); }
 };
 

@@ -12,8 +12,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <new>
 #include <utility>
 
+#include "dpdk_io/host/cancellation.h"
 #include "providers/mrc/clock.h"
 
 namespace mrc::provider {
@@ -56,6 +59,8 @@ constexpr Nanoseconds kCompanyMemory = 10 * kMillisecond;
 constexpr Nanoseconds kIdleSleep = 20 * kMillisecond;
 constexpr Nanoseconds kServiceInterval = kMillisecond;
 constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
+// Whoever holds the lock looks at the ports when nobody has for so long and others wait for it.
+constexpr Nanoseconds kControlLook = 50 * kMicrosecond;
 // Doorbells that ring while somebody else has the lock are served by the holder, but not for ever.
 constexpr unsigned kTurnsMax = 4;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
@@ -135,6 +140,7 @@ int Progress::start(Engine* engine, DevicePorts* ports, StatsWriter* stats, cons
   engine_ = engine;
   ports_ = ports;
   stats_ = stats;
+  memory_guard_.watch();
   thread_name_ = ("mrc-" + device).substr(0, 15);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return errno;
@@ -144,6 +150,7 @@ int Progress::start(Engine* engine, DevicePorts* ports, StatsWriter* stats, cons
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
+  sigdelset(&all, SIGSEGV);  // but its own faults are (memory_guard.h)
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int result = pthread_create(
       &thread_, nullptr,
@@ -174,12 +181,10 @@ void Progress::stop_at_exit() {
   if (!running_.load()) return;
   stopping_.store(true);
   wake();
-  timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
-  const Nanoseconds end = static_cast<Nanoseconds>(until.tv_sec) * kSecond +
-                          static_cast<Nanoseconds>(until.tv_nsec) + kExitPatience;
-  until = to_timespec(end);
-  const bool ended = pthread_timedjoin_np(thread_, nullptr, &until) == 0;
+  // Not by the time of day, as pthread_timedjoin_np() waits: that may be set back meanwhile.
+  const Nanoseconds until = clock_now() + kExitPatience;
+  bool ended = false;
+  while (!(ended = pthread_tryjoin_np(thread_, nullptr) == 0) && clock_now() < until) nap(kNap);
   running_.store(false);
   if (ended) say_last_words();
 }
@@ -191,7 +196,9 @@ void Progress::say_last_words() {
     if (clock_now() > until) return;
     sched_yield();
   }
+  memory_guard_.enter(engine_->memory());
   engine_->answer_all(clock_now());
+  memory_guard_.leave();
   ports_->say_good_bye();
   lock_.unlock();
 }
@@ -226,6 +233,24 @@ void Progress::found_something() {
   t_poller.vain_since = 0;
 }
 
+// Want of memory ends neither the process, if this is its background thread, nor goes up into a program in C.
+// What could not be done for it is as lost as a packet, and repeated like one.
+[[gnu::hot]] inline size_t Progress::run_engine(Nanoseconds now, Purpose purpose) {
+  size_t frames = 0;
+  memory_guard_.enter(engine_->memory());
+  try {
+    if (purpose == Purpose::kPost && now < looked_ + kLookInterval) {
+      frames = engine_->send_posted(now);
+    } else {
+      looked_ = now;
+      frames = engine_->progress(now);
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  memory_guard_.leave();
+  return frames;
+}
+
 [[gnu::hot]] Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose) {
   Turn result;
   // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
@@ -233,12 +258,7 @@ void Progress::found_something() {
   for (unsigned turns = 0; turns < kTurnsMax; ++turns) {
     if (!lock_.try_lock()) return result;
     result.ran = true;
-    if (purpose == Purpose::kPost && now < looked_ + kLookInterval) {
-      result.frames += engine_->send_posted(now);
-    } else {
-      result.frames += engine_->progress(now);
-      looked_ = now;
-    }
+    result.frames += run_engine(now, purpose);
     if (purpose == Purpose::kBackground && result.frames == 0) result.deadline = engine_->next_deadline();
     unlock();
     full_fence();
@@ -259,11 +279,22 @@ void Progress::deliver_later(const std::shared_ptr<CompletionChannel>& channel) 
   if (delivering_.empty() || delivering_.back() != channel) delivering_.push_back(channel);
 }
 
+Progress::Control::Control(Progress& progress) : progress_(progress) {
+  progress_.lock_.lock();
+  if (progress_.running_.load(std::memory_order_relaxed))
+    progress_.memory_guard_.enter(progress_.engine_->memory());
+}
+
 Progress::Control::~Control() {
+  progress_.memory_guard_.leave();
   if (!progress_.running_.load(std::memory_order_relaxed)) {
     progress_.lock_.unlock();
     return;
   }
+  // While one control operation follows the other, those who only try the lock never get it.
+  if (progress_.lock_.wanted())
+    if (const Nanoseconds now = clock_now(); now >= progress_.looked_ + kControlLook)
+      progress_.run_engine(now, Purpose::kPoll);
   progress_.unlock();
   progress_.wake();
   full_fence();
@@ -276,7 +307,7 @@ void Progress::wake() {
   full_fence();
   if (!asleep_.load(std::memory_order_relaxed)) return;
   const uint64_t one = 1;
-  if (write(wake_fd_, &one, sizeof one) < 0) return;  // already woken
+  if (uncancelled::write(wake_fd_, &one, sizeof one) < 0) return;  // already woken
 }
 
 void Progress::sleep_until_woken(Nanoseconds span) {
@@ -300,10 +331,14 @@ void Progress::housekeeping(Nanoseconds now) {
     next_service_ = now + kServiceInterval;
   }
   if (now >= next_stats_ && lock_.try_lock()) {
-    stats_->update(*engine_, now);
+    next_stats_ = now + kStatsInterval;
+    try {
+      stats_->update(*engine_, now);
+    } catch (const std::bad_alloc&) {
+      // A state that does not fit is not told.
+    }
     unlock();
     stats_->answer();
-    next_stats_ = now + kStatsInterval;
   }
 }
 
@@ -322,7 +357,11 @@ void Progress::run() {
   Nanoseconds watch = kNap;
   while (!stopping_.load(std::memory_order_relaxed)) {
     const Nanoseconds now = clock_now();
-    housekeeping(now);
+    try {
+      housekeeping(now);
+    } catch (const std::bad_alloc&) {
+      nap(kNap);  // it comes again
+    }
     if (connected_.load(std::memory_order_relaxed) == 0) {
       turn(now, Purpose::kBackground);  // links come and go all the same
       sleep_until_woken(kIdleSleep);

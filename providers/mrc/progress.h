@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "libmrc/engine/engine.h"
 #include "libmrc/wire/time.h"
 #include "providers/mrc/completion_channel.h"
+#include "providers/mrc/memory_guard.h"
 #include "providers/mrc/spin_lock.h"
 #include "providers/mrc/stats_writer.h"
 
@@ -29,6 +31,8 @@ class DeviceLock {
   }
   void lock();
   void unlock() { held_.store(false, std::memory_order_release); }
+  // For the holder: who only tries it does not get it next.
+  bool wanted() const { return waiters_.load(std::memory_order_relaxed) != 0; }
 
  private:
   std::atomic<bool> held_{false};
@@ -59,6 +63,10 @@ class Progress {
   Nanoseconds drive() { return drive(Purpose::kPoll); }
   // The same after work was posted: only sends it if the ports were looked at just now.
   void drive_posted() { drive(Purpose::kPost); }
+  // What was posted and not sent yet goes now. Also before the device has started.
+  void send_what_waits() {
+    if (running_.load(std::memory_order_acquire) && engine_->doorbell_pending()) drive(Purpose::kPoll);
+  }
   // After a poll that found nothing: lets others have the CPU when this thread has polled in vain for a
   // while. True: somebody has had it, and may have sent something.
   bool found_nothing(Nanoseconds now_if_known);
@@ -69,7 +77,7 @@ class Progress {
   // Holds the device's lock. Letting go of it serves what was posted in between.
   class Control {
    public:
-    explicit Control(Progress& progress) : progress_(progress) { progress_.lock_.lock(); }
+    explicit Control(Progress& progress);
     ~Control();
     Control(const Control&) = delete;
     Control& operator=(const Control&) = delete;
@@ -90,6 +98,8 @@ class Progress {
 
   // One turn of the engine, and more while doorbells ring; under no lock.
   Turn turn(Nanoseconds now, Purpose purpose);
+  // Under the lock. How many frames were moved.
+  size_t run_engine(Nanoseconds now, Purpose purpose);
   void unlock();  // shows what others want to know, unlocks, and delivers events
   void run();
   void housekeeping(Nanoseconds now);
@@ -111,6 +121,7 @@ class Progress {
   Nanoseconds company_until_ = 0;  // somebody on this CPU does not yield
 
   std::vector<std::shared_ptr<CompletionChannel>> delivering_;  // under the lock
+  MemoryGuard memory_guard_;
   Nanoseconds looked_ = 0;  // when the ports were last looked at; under the lock
 
   alignas(64) DeviceLock lock_;

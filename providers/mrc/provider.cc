@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <new>
 
+#include "providers/mrc/c_boundary.h"
 #include "providers/mrc/cm/librdmacm.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/provider_abi.h"
@@ -35,22 +36,28 @@ verbs_context* alloc_context(ibv_device* device, int command_fd, void*) {
   return Context::open(device, command_fd);
 }
 
+// A copy of a context's command file. It says which device is meant and nothing more: all contexts of a
+// process share the device's objects anyway.
+verbs_context* import_context(ibv_device* device, int command_fd) {
+  return Context::open(device, command_fd);
+}
+
 const abi::MatchEntry kMatches[] = {
     {nullptr, {"rdma_device:Nmrc*"}, 0, 0, abi::MatchKind::kModalias},
     {nullptr, {nullptr}, 0, 0, abi::MatchKind::kEnd},
 };
 
 const abi::DeviceOps kDeviceOps = {
-    "mrc",          // name
-    0,              // match_min_abi_version
-    1,              // match_max_abi_version
-    kMatches,       // match_table
-    nullptr,        // static_providers
-    nullptr,        // match_device
-    alloc_context,  // alloc_context
-    nullptr,        // import_context
-    alloc_device,   // alloc_device
-    uninit_device,  // uninit_device
+    "mrc",                  // name
+    0,                      // match_min_abi_version
+    1,                      // match_max_abi_version
+    kMatches,               // match_table
+    nullptr,                // static_providers
+    nullptr,                // match_device
+    for_c<alloc_context>,   // alloc_context
+    for_c<import_context>,  // import_context
+    for_c<alloc_device>,    // alloc_device
+    uninit_device,          // uninit_device
 };
 
 // Nothing else may happen here: every verbs program of the machine may load the provider.

@@ -88,10 +88,12 @@ struct QueuePair {
     ibv_qp qp;
     ibv_qp_ex qp_ex;
   };
-  uint32_t comp_mask;  // at 360 in rdma-core 44, at 368 from 45 on
+  uint32_t comp_mask;
+  // rdma-core 45 has given ibv_qp_ex one call more, so there the mask stands behind it. Built with older
+  // headers, this is where a newer library looks; built with newer ones, it is what nobody reads.
   union {
     void* xrc_domain;
-    uint32_t comp_mask_from_45;
+    uint32_t comp_mask_one_call_later;
   };
 };
 
@@ -117,8 +119,8 @@ using NotOffered = void (*)();
 
 // Sorted by name: the order is the interface.
 struct ContextOps {
-  NotOffered advise_mr;
-  NotOffered alloc_dm;
+  int (*advise_mr)(ibv_pd*, ibv_advise_mr_advice, uint32_t, ibv_sge*, uint32_t);
+  ibv_dm* (*alloc_dm)(ibv_context*, ibv_alloc_dm_attr*);
   ibv_mw* (*alloc_mw)(ibv_pd*, ibv_mw_type);
   ibv_mr* (*alloc_null_mr)(ibv_pd*);
   ibv_pd* (*alloc_parent_domain)(ibv_context*, ibv_parent_domain_init_attr*);
@@ -128,7 +130,7 @@ struct ContextOps {
   NotOffered attach_counters_point_flow;
   int (*attach_mcast)(ibv_qp*, const ibv_gid*, uint16_t);
   int (*bind_mw)(ibv_qp*, ibv_mw*, ibv_mw_bind*);
-  NotOffered close_xrcd;
+  int (*close_xrcd)(ibv_xrcd*);
   void (*cq_event)(ibv_cq*);
   ibv_ah* (*create_ah)(ibv_pd*, ibv_ah_attr*);
   NotOffered create_counters;
@@ -157,19 +159,19 @@ struct ContextOps {
   NotOffered destroy_wq;
   int (*detach_mcast)(ibv_qp*, const ibv_gid*, uint16_t);
   void (*free_context)(ibv_context*);
-  NotOffered free_dm;
-  NotOffered get_srq_num;
-  NotOffered import_dm;
-  NotOffered import_mr;
-  NotOffered import_pd;
+  int (*free_dm)(ibv_dm*);
+  int (*get_srq_num)(ibv_srq*, uint32_t*);
+  ibv_dm* (*import_dm)(ibv_context*, uint32_t);
+  ibv_mr* (*import_mr)(ibv_pd*, uint32_t);
+  ibv_pd* (*import_pd)(ibv_context*, uint32_t);
   int (*modify_cq)(ibv_cq*, ibv_modify_cq_attr*);
   NotOffered modify_flow_action_esp;
   int (*modify_qp)(ibv_qp*, ibv_qp_attr*, int);
   NotOffered modify_qp_rate_limit;
   int (*modify_srq)(ibv_srq*, ibv_srq_attr*, int);
   NotOffered modify_wq;
-  NotOffered open_qp;
-  NotOffered open_xrcd;
+  ibv_qp* (*open_qp)(ibv_context*, ibv_qp_open_attr*);
+  ibv_xrcd* (*open_xrcd)(ibv_context*, ibv_xrcd_init_attr*);
   int (*poll_cq)(ibv_cq*, int, ibv_wc*);
   int (*post_recv)(ibv_qp*, ibv_recv_wr*, ibv_recv_wr**);
   int (*post_send)(ibv_qp*, ibv_send_wr*, ibv_send_wr**);
@@ -179,20 +181,20 @@ struct ContextOps {
   int (*query_ece)(ibv_qp*, ibv_ece*);
   int (*query_port)(ibv_context*, uint8_t, ibv_port_attr*);
   int (*query_qp)(ibv_qp*, ibv_qp_attr*, int, ibv_qp_init_attr*);
-  NotOffered query_qp_data_in_order;
+  int (*query_qp_data_in_order)(ibv_qp*, ibv_wr_opcode, uint32_t);
   int (*query_rt_values)(ibv_context*, ibv_values_ex*);
   int (*query_srq)(ibv_srq*, ibv_srq_attr*);
   NotOffered read_counters;
-  NotOffered reg_dm_mr;
-  NotOffered reg_dmabuf_mr;
+  ibv_mr* (*reg_dm_mr)(ibv_pd*, ibv_dm*, uint64_t, size_t, unsigned int);
+  ibv_mr* (*reg_dmabuf_mr)(ibv_pd*, uint64_t, size_t, uint64_t, int, int);
   ibv_mr* (*reg_mr)(ibv_pd*, void*, size_t, uint64_t, int);
   int (*req_notify_cq)(ibv_cq*, int);
   int (*rereg_mr)(MemoryRegion*, int, ibv_pd*, void*, size_t, int);
   int (*resize_cq)(ibv_cq*, int);
   int (*set_ece)(ibv_qp*, ibv_ece*);
-  NotOffered unimport_dm;
-  NotOffered unimport_mr;
-  NotOffered unimport_pd;
+  void (*unimport_dm)(ibv_dm*);
+  void (*unimport_mr)(ibv_mr*);
+  void (*unimport_pd)(ibv_pd*);
 };
 
 // Where things are in rdma-core 36 to 56 on 64-bit machines: every field, so that no edit can move one
@@ -249,9 +251,12 @@ MRC_AT(CompletionQueue, cq, 0);
 MRC_AT(CompletionQueue, cq_ex, 0);
 MRC_AT(QueuePair, qp, 0);
 MRC_AT(QueuePair, qp_ex, 0);
-static_assert(offsetof(QueuePair, comp_mask) == 360 || offsetof(QueuePair, comp_mask) == 368);
-MRC_AT(QueuePair, xrc_domain, offsetof(QueuePair, comp_mask) + 8);
-MRC_AT(QueuePair, comp_mask_from_45, offsetof(QueuePair, comp_mask) + 8);
+// The mask follows the larger of the two objects; a mutex and a condition, which are inside them, differ in
+// size between architectures, and the number of calls between releases.
+MRC_AT(QueuePair, comp_mask, sizeof(ibv_qp_ex));
+static_assert(sizeof(ibv_qp_ex) >= sizeof(ibv_qp));
+MRC_AT(QueuePair, xrc_domain, offsetof(QueuePair, comp_mask) + sizeof(void (*)()));
+MRC_AT(QueuePair, comp_mask_one_call_later, offsetof(QueuePair, comp_mask) + sizeof(void (*)()));
 MRC_AT(MemoryRegion, mr, 0);
 MRC_AT(MemoryRegion, type, sizeof(ibv_mr));
 MRC_AT(MemoryRegion, access, sizeof(ibv_mr) + 4);

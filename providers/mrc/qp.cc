@@ -15,22 +15,21 @@
 #include "providers/mrc/operations.h"
 #include "providers/mrc/pd.h"
 #include "providers/mrc/qp_attributes.h"
+#include "providers/mrc/refuse.h"
 #include "providers/mrc/srq.h"
+#include "providers/mrc/xrcd.h"
 
 namespace mrc::provider {
 namespace {
 
-ibv_qp* fail(int error) {
-  errno = error;
-  return nullptr;
-}
-
 // --- creation ---
 
 int check(const ibv_qp_init_attr& wanted) {
-  if (wanted.qp_type != IBV_QPT_RC && wanted.qp_type != IBV_QPT_UC && wanted.qp_type != IBV_QPT_UD)
+  const bool initiates = wanted.qp_type == IBV_QPT_XRC_SEND;
+  if (wanted.qp_type != IBV_QPT_RC && wanted.qp_type != IBV_QPT_UC && wanted.qp_type != IBV_QPT_UD &&
+      !initiates)
     return EOPNOTSUPP;
-  if (wanted.send_cq == nullptr || wanted.recv_cq == nullptr) return EINVAL;
+  if (wanted.send_cq == nullptr || (wanted.recv_cq == nullptr && !initiates)) return EINVAL;
   const ibv_qp_cap& cap = wanted.cap;
   if (cap.max_send_wr > limits::kWorkRequests || cap.max_recv_wr > limits::kWorkRequests) return EINVAL;
   if (cap.max_send_sge > limits::kSegments || cap.max_recv_sge > limits::kSegments) return EINVAL;
@@ -44,6 +43,14 @@ QueuePairConfig config_of(Qp* qp, ibv_qp_type type) {
   // reliable one.
   config.type = type == IBV_QPT_UD ? QueuePairType::kDatagram : QueuePairType::kReliable;
   config.lossy = type == IBV_QPT_UC;
+  config.xrc = type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
+  if (type == IBV_QPT_XRC_RECV) {
+    config.served = &qp->domain->shared->queues;
+    config.receive_segments_max = limits::kSegments;  // of any queue that is named
+    config.send_completions = config.receive_completions = qp->no_completions.get();
+    config.owner = qp;
+    return config;
+  }
   config.shared_receives = qp->srq != nullptr ? &qp->srq->queue : nullptr;
   config.domain = qp->pd->domain;
   config.send_completions = &qp->send_cq->ring;
@@ -58,9 +65,9 @@ QueuePairConfig config_of(Qp* qp, ibv_qp_type type) {
   return config;
 }
 
-void fill_verbs(Qp* qp, ibv_pd* pd, const ibv_qp_init_attr& wanted) {
+void fill_verbs(Qp* qp, ibv_context* context, ibv_pd* pd, const ibv_qp_init_attr& wanted) {
   ibv_qp& verbs = qp->verbs.qp;
-  verbs.context = pd->context;
+  verbs.context = context;
   verbs.qp_context = wanted.qp_context;
   verbs.pd = pd;
   verbs.send_cq = wanted.send_cq;
@@ -77,6 +84,7 @@ void fill_verbs(Qp* qp, ibv_pd* pd, const ibv_qp_init_attr& wanted) {
 // rest. Under the device's lock, so the order in which the others are taken does not matter.
 template <typename Rest>
 void drop_completions(Qp* qp, Rest&& rest) {
+  if (qp->send_cq == nullptr) return rest();  // what came by it belongs to the queues that were named
   Cq* queues[] = {qp->send_cq, qp->receive_cq};
   std::unique_lock<SpinLock> locks[4];
   for (size_t i = 0; i < (queues[0] == queues[1] ? 1 : 2); ++i) {
@@ -92,7 +100,11 @@ void set_capacity(const ibv_qp_init_attr& wanted, ibv_qp_cap* capacity) {
   capacity->max_send_wr = std::max(1u, wanted.cap.max_send_wr);
   capacity->max_send_sge = std::max(1u, wanted.cap.max_send_sge);
   capacity->max_recv_sge = std::max(1u, wanted.cap.max_recv_sge);
-  if (wanted.srq != nullptr) capacity->max_recv_wr = capacity->max_recv_sge = 0;
+  if (wanted.srq != nullptr || wanted.qp_type == IBV_QPT_XRC_SEND)
+    capacity->max_recv_wr = capacity->max_recv_sge = 0;
+  // Inline data lie where else the segments do: there is room for as much at least.
+  const auto room = static_cast<uint32_t>(capacity->max_send_sge * sizeof(Segment));
+  capacity->max_inline_data = std::clamp(room, capacity->max_inline_data, limits::kInlineBytes);
 }
 
 // A connected queue pair stays with its peer.
@@ -100,6 +112,22 @@ bool moves_elsewhere(const Qp& qp, const QueuePairAttributes& attributes) {
   const Connection& connection = qp.transport->connection();
   return qp.transport->connected() && attributes.destination &&
          (*attributes.destination != connection.destination || *attributes.source != connection.source);
+}
+
+// Extended connections are none of MRC 1.0's. True: it was one, and is gone.
+bool refuse_strict(Qp* qp) {
+  if (!qp->transport->config().xrc || qp->transport->transport() != Transport::kMrcStrict) return false;
+  Progress::Control control(qp->context->device().progress());
+  qp->context->device().engine().destroy(qp->transport);
+  return true;
+}
+
+// Whether whoever destroys it now is the last; nobody can open it any more then.
+bool last_name(Qp* qp) {
+  Progress::Control control(qp->context->device().progress());
+  if (--qp->names != 0) return false;
+  qp->domain->shared->targets.erase(qp->transport->qpn().value());
+  return true;
 }
 
 // What an unreliable connection cannot be told: how long to try before the peer counts as gone.
@@ -114,26 +142,30 @@ void set_unreliable_defaults(QueuePairAttributes* attributes) {
 // --- verbs ---
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* wanted) {
-  if (forked_away()) return fail(EPERM);
-  if (const int error = check(*wanted); error != 0) return fail(error);
+  if (forked_away()) return refuse(EPERM);
+  if (const int error = check(*wanted); error != 0) return refuse(error);
   Context* context = Context::of(pd->context);
-  if (const int error = context->device().start(); error != 0) return fail(error);
+  if (const int error = context->device().start(); error != 0) return refuse(error);
   try {
     auto qp = std::make_unique<Qp>();
     qp->context = context;
     qp->pd = Pd::of(pd);
     qp->send_cq = Cq::of(wanted->send_cq);
-    qp->receive_cq = Cq::of(wanted->recv_cq);
-    qp->srq = wanted->srq != nullptr ? Srq::of(wanted->srq) : nullptr;
+    // Half of an extended connection receives nothing.
+    const bool initiates = wanted->qp_type == IBV_QPT_XRC_SEND;
+    qp->receive_cq = initiates ? qp->send_cq : Cq::of(wanted->recv_cq);
+    qp->srq = wanted->srq != nullptr && !initiates ? Srq::of(wanted->srq) : nullptr;
     qp->signal_all = wanted->sq_sig_all != 0;
     set_capacity(*wanted, &qp->capacity);
+    Listed listed(context, qp.get());
     {
       Progress::Control control(context->device().progress());
       qp->transport = context->device().engine().create(config_of(qp.get(), wanted->qp_type));
     }
-    if (qp->transport == nullptr) return fail(ENOMEM);
-    fill_verbs(qp.get(), pd, *wanted);
-    context->add(qp.get());
+    if (qp->transport == nullptr) return refuse(ENOMEM);
+    if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
+    listed.keep();
+    fill_verbs(qp.get(), pd->context, pd, *wanted);
     ++qp->pd->users;
     ++qp->send_cq->users;
     ++qp->receive_cq->users;
@@ -141,8 +173,61 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* wanted) {
     wanted->cap = qp->capacity;
     return &qp.release()->verbs.qp;
   } catch (const std::bad_alloc&) {
-    return fail(ENOMEM);
+    return refuse(ENOMEM);
   }
+}
+
+ibv_qp* create_xrc_target(ibv_context* verbs_context, ibv_xrcd* domain, ibv_qp_init_attr* wanted) {
+  if (forked_away()) return refuse(EPERM);
+  Context* context = Context::of(verbs_context);
+  if (const int error = context->device().start(); error != 0) return refuse(error);
+  auto qp = std::make_unique<Qp>();
+  qp->context = context;
+  qp->domain = Xrcd::of(domain);
+  qp->no_completions = std::make_unique<CompletionQueue>(1);
+  Listed listed(context, qp.get());
+  {
+    Progress::Control control(context->device().progress());
+    qp->transport = context->device().engine().create(config_of(qp.get(), IBV_QPT_XRC_RECV));
+  }
+  if (qp->transport == nullptr) return refuse(ENOMEM);
+  if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
+  const uint32_t number = qp->transport->qpn().value();
+  {
+    Progress::Control control(context->device().progress());
+    try {
+      qp->domain->shared->targets.emplace(number, qp.get());
+    } catch (const std::bad_alloc&) {
+      context->device().engine().destroy(qp->transport);
+      return refuse(ENOMEM);
+    }
+  }
+  listed.keep();
+  wanted->cap = qp->capacity;
+  ibv_qp_init_attr nothing{};
+  nothing.qp_context = wanted->qp_context;
+  nothing.qp_type = IBV_QPT_XRC_RECV;
+  fill_verbs(qp.get(), verbs_context, nullptr, nothing);
+  ++qp->domain->users;
+  return &qp.release()->verbs.qp;
+}
+
+// The queue pair itself once more: it goes when all who opened it have destroyed it.
+ibv_qp* open_qp(ibv_context*, ibv_qp_open_attr* wanted) {
+  constexpr uint32_t kNeeded = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+  if (forked_away()) return refuse(EPERM);
+  if ((wanted->comp_mask & ~(kNeeded | IBV_QP_OPEN_ATTR_CONTEXT)) != 0) return refuse(EOPNOTSUPP);
+  if ((wanted->comp_mask & kNeeded) != kNeeded || wanted->qp_type != IBV_QPT_XRC_RECV ||
+      wanted->xrcd == nullptr)
+    return refuse(EINVAL);
+  const Xrcd* domain = Xrcd::of(wanted->xrcd);
+  Device& device = Context::of(wanted->xrcd->context)->device();
+  if (const int error = device.start(); error != 0) return refuse(error);
+  Progress::Control control(device.progress());
+  const auto found = domain->shared->targets.find(wanted->qp_num);
+  if (found == domain->shared->targets.end()) return refuse(EINVAL);
+  ++found->second->names;
+  return &found->second->verbs.qp;
 }
 
 int modify_qp(ibv_qp* verbs, ibv_qp_attr* wanted, int mask) {
@@ -193,9 +278,24 @@ int query_qp(ibv_qp* verbs, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init
   return 0;
 }
 
+// Whether a program may look at the last byte of what comes to see that all is there. Bits: 1, the whole
+// message is written in order; what newer libraries ask beyond follows from it. libibverbs asks on x86 only.
+int query_qp_data_in_order(ibv_qp* verbs, ibv_wr_opcode operation, uint32_t) {
+  constexpr int kWholeMessage = 1;
+  const Qp* qp = Qp::of(verbs);
+  const bool sends = operation == IBV_WR_SEND || operation == IBV_WR_SEND_WITH_IMM;
+  // A datagram is one packet, and every packet is written in order.
+  if (verbs->qp_type == IBV_QPT_UD) return sends ? kWholeMessage : 0;
+  const bool brings_data = sends || operation == IBV_WR_SEND_WITH_INV || operation == IBV_WR_RDMA_WRITE ||
+                           operation == IBV_WR_RDMA_WRITE_WITH_IMM || operation == IBV_WR_RDMA_READ;
+  // Packets of MRC are written where they belong as they come, by all planes at once.
+  return brings_data && qp->transport->transport() == Transport::kRc ? kWholeMessage : 0;
+}
+
 int destroy_qp(ibv_qp* verbs) {
   if (forked_away()) return EPERM;
   Qp* qp = Qp::of(verbs);
+  if (qp->domain != nullptr && !last_name(qp)) return 0;
   qp->context->remove(qp);
   {
     Progress::Control control(qp->context->device().progress());
@@ -209,23 +309,16 @@ int destroy_qp(ibv_qp* verbs) {
   while (static_cast<int32_t>(verbs->events_completed - qp->async_reported.load()) < 0)
     pthread_cond_wait(&verbs->cond, &verbs->mutex);
   pthread_mutex_unlock(&verbs->mutex);
-  --qp->pd->users;
-  --qp->send_cq->users;
-  --qp->receive_cq->users;
-  if (qp->srq != nullptr) --qp->srq->users;
+  if (qp->domain != nullptr) {
+    --qp->domain->users;
+  } else {
+    --qp->pd->users;
+    --qp->send_cq->users;
+    --qp->receive_cq->users;
+    if (qp->srq != nullptr) --qp->srq->users;
+  }
   delete qp;
   return 0;
-}
-
-// Enhanced connection establishment is for what NICs of one vendor agree on among themselves; there is
-// nothing.
-int query_ece(ibv_qp*, ibv_ece* ece) {
-  *ece = {};
-  return 0;
-}
-
-int set_ece(ibv_qp*, ibv_ece* ece) {
-  return ece->vendor_id == 0 && ece->options == 0 && ece->comp_mask == 0 ? 0 : EOPNOTSUPP;
 }
 
 }  // namespace mrc::provider

@@ -6,6 +6,8 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
 
 #include "libmrc/qp/queue_pair.h"
 #include "providers/mrc/provider_abi.h"
@@ -17,6 +19,7 @@ class Context;
 struct Cq;
 struct Pd;
 struct Srq;
+struct Xrcd;
 
 struct Qp {
   abi::QueuePair verbs{};  // first: libibverbs knows only this
@@ -25,10 +28,18 @@ struct Qp {
   Cq* send_cq = nullptr;
   Cq* receive_cq = nullptr;
   Srq* srq = nullptr;  // may be none
+  // Of the half of an extended connection that is sent to; it has none of the above.
+  Xrcd* domain = nullptr;
+  std::unique_ptr<CompletionQueue> no_completions;
+  std::atomic<unsigned> names{1};  // who has made or opened it
   QueuePair* transport = nullptr;
 
   SpinLock send_lock;  // both taken before the device's lock
   SpinLock receive_lock;
+
+  // Hints at whether the application streams (send_request.cc).
+  std::atomic<uint64_t> polls_seen{0};
+  std::atomic<uint32_t> posts_unpolled{0};
 
   // Between ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort(); under send_lock, which these hold.
   SendRequest* building = nullptr;  // the last one begun

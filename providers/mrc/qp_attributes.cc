@@ -55,7 +55,17 @@ constexpr Transition kTransitions[] = {
     {IBV_QPS_SQD, IBV_QPS_SQD, {0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY}, {0, kDrained}, {0, kDrainedReliably}},
 };
 
-const Masks& masks_of(const Transition& transition, ibv_qp_type type) {
+// Half of an extended connection needs less: one half only sends, the other only answers.
+Masks masks_of_half(const Transition& transition, ibv_qp_type type) {
+  constexpr int kOfAnswers = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  constexpr int kOfRequests = IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+  const Masks& whole = transition.reliable;
+  const int spared = whole.needed & (type == IBV_QPT_XRC_SEND ? kOfAnswers : kOfRequests);
+  return {whole.needed & ~spared, whole.allowed | spared};
+}
+
+Masks masks_of(const Transition& transition, ibv_qp_type type) {
+  if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV) return masks_of_half(transition, type);
   if (type == IBV_QPT_UD) return transition.datagram;
   return type == IBV_QPT_UC ? transition.unreliable : transition.reliable;
 }
@@ -130,7 +140,7 @@ bool transition_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, in
     return (mask & ~IBV_QP_STATE) == 0 && !(from == IBV_QPS_RESET && to == IBV_QPS_ERR);
   for (const Transition& transition : kTransitions) {
     if (transition.from != from || transition.to != to) continue;
-    const Masks& masks = masks_of(transition, type);
+    const Masks masks = masks_of(transition, type);
     return (mask & masks.needed) == masks.needed &&
            (mask & ~(IBV_QP_STATE | masks.needed | masks.allowed)) == 0;
   }

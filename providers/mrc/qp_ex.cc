@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The extended queue pair: ibv_create_qp_ex(), and the ibv_wr_*() calls that build work requests in place.
 #include <cerrno>
+#include <cstdint>
 
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/operations.h"
@@ -80,6 +81,17 @@ void begin_atomic(ibv_qp_ex* verbs, ibv_wr_opcode opcode, uint32_t key, uint64_t
   request->swap = swap;
 }
 
+// What is written is taken along at once.
+void begin_atomic_write(ibv_qp_ex* verbs, uint32_t key, uint64_t address, const void* value) {
+  SendRequest* request = begin(verbs, IBV_WR_ATOMIC_WRITE);
+  if (request == nullptr) return;
+  request->remote_key = MemoryKey{key};
+  request->remote_address = address;
+  Qp* qp = Qp::of(verbs);
+  if (const int error = add_inline(*qp, value, sizeof(uint64_t), request); error != 0)
+    qp->build_error = error;
+}
+
 void begin_send(ibv_qp_ex* verbs, ibv_wr_opcode opcode, uint32_t immediate = 0) {
   if (SendRequest* request = begin(verbs, opcode); request != nullptr) request->immediate = immediate;
 }
@@ -99,6 +111,15 @@ void set_datagram_address(ibv_qp_ex* verbs, ibv_ah* handle, uint32_t remote_qpn,
   } else {
     set_destination(handle, remote_qpn, remote_key, qp->building);
   }
+}
+
+void name_queue(ibv_qp_ex* verbs, uint32_t number) {
+  Qp* qp = Qp::of(verbs);
+  if (qp->building == nullptr) return;
+  if (verbs->qp_base.qp_type != IBV_QPT_XRC_SEND)
+    qp->build_error = EINVAL;
+  else
+    qp->building->set_named_queue(number);
 }
 
 void set_data(ibv_qp_ex* verbs, size_t count, const ibv_sge* pieces) {
@@ -141,9 +162,11 @@ void offer_calls(Qp* qp) {
   calls.wr_atomic_fetch_add = [](ibv_qp_ex* verbs, uint32_t key, uint64_t address, uint64_t add) {
     begin_atomic(verbs, IBV_WR_ATOMIC_FETCH_AND_ADD, key, address, add, 0);
   };
+  calls.wr_atomic_write = begin_atomic_write;
   calls.wr_local_inv = [](ibv_qp_ex* verbs, uint32_t key) { begin_send(verbs, IBV_WR_LOCAL_INV, key); };
   calls.wr_bind_mw = begin_bind;
   calls.wr_set_ud_addr = set_datagram_address;
+  calls.wr_set_xrc_srqn = name_queue;
   calls.wr_set_sge = [](ibv_qp_ex* verbs, uint32_t key, uint64_t address, uint32_t bytes) {
     const ibv_sge piece{address, bytes, key};
     set_data(verbs, 1, &piece);
@@ -158,28 +181,38 @@ void offer_calls(Qp* qp) {
 
 uint64_t operations_of(ibv_qp_type type) {
   uint64_t known = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
-  if (type == IBV_QPT_RC || type == IBV_QPT_UC)
+  const bool reliable = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+  if (reliable || type == IBV_QPT_UC)
     known |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND_WITH_INV |
              IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW;
-  if (type == IBV_QPT_RC)
+  if (reliable)
     known |=
         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+  if (type == IBV_QPT_RC) known |= IBV_QP_EX_WITH_ATOMIC_WRITE;
   return known;
 }
 
-// From rdma-core 45 on the structure has one call more, and what libibverbs looks at stands eight bytes
-// behind. In either version the other place is one that nobody reads.
+// For the library of these headers, and for one that is newer by one call (QueuePair).
 void mark_extended(Qp* qp) {
   qp->verbs.comp_mask |= abi::kQpHasExtendedPost;
-  qp->verbs.comp_mask_from_45 |= abi::kQpHasExtendedPost;
+  qp->verbs.comp_mask_one_call_later |= abi::kQpHasExtendedPost;
 }
 
 }  // namespace
 
-ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* wanted) {
+ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
   constexpr uint32_t kMasksKnown =
       IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   const uint32_t mask = wanted->comp_mask;
+  if (wanted->qp_type == IBV_QPT_XRC_RECV) {
+    ibv_qp_init_attr plain{};
+    plain.qp_context = wanted->qp_context;
+    errno = (mask & ~(IBV_QP_INIT_ATTR_XRCD | kMasksKnown)) != 0 ? EOPNOTSUPP : EINVAL;
+    if ((mask & IBV_QP_INIT_ATTR_XRCD) == 0 || wanted->xrcd == nullptr || errno == EOPNOTSUPP) return nullptr;
+    ibv_qp* target = create_xrc_target(context, wanted->xrcd, &plain);
+    if (target != nullptr) wanted->cap = plain.cap;
+    return target;
+  }
   const uint64_t operations = (mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0 ? wanted->send_ops_flags : 0;
   int error = 0;
   if ((mask & ~kMasksKnown) != 0 || (operations & ~operations_of(wanted->qp_type)) != 0 ||

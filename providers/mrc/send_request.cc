@@ -7,6 +7,7 @@
 #include "providers/mrc/address.h"
 #include "providers/mrc/ah.h"
 #include "providers/mrc/context.h"
+#include "providers/mrc/cq.h"
 #include "providers/mrc/limits.h"
 #include "providers/mrc/mw.h"
 
@@ -15,16 +16,13 @@ namespace {
 
 constexpr uint32_t kAtomicBytes = 8;
 
-bool is_atomic(Operation operation) {
-  return operation == Operation::kCompareSwap || operation == Operation::kFetchAdd;
-}
-
 }  // namespace
 
 [[gnu::hot]] std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
   // ibv_post_send(3) has the table.
   const bool connected = type != IBV_QPT_UD;
-  const bool reliable = type == IBV_QPT_RC;
+  const bool reliable = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
+  if (type == IBV_QPT_XRC_RECV) return std::nullopt;
   switch (opcode) {
     case IBV_WR_SEND:
       return Operation::kSend;
@@ -53,6 +51,9 @@ bool is_atomic(Operation operation) {
       break;
     case IBV_WR_ATOMIC_FETCH_AND_ADD:
       if (reliable) return Operation::kFetchAdd;
+      break;
+    case IBV_WR_ATOMIC_WRITE:
+      if (type == IBV_QPT_RC) return Operation::kAtomicWrite;
       break;
     default:
       break;
@@ -101,6 +102,7 @@ uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
   const uint64_t bytes = copy_segments(from, count, to->segments());
   if (bytes > limits::kMessageBytes) return EINVAL;
   if (is_atomic(to->operation) && bytes < kAtomicBytes) return EINVAL;
+  if (to->operation == Operation::kAtomicWrite && bytes != kAtomicBytes) return EINVAL;
   to->bytes = is_atomic(to->operation) ? kAtomicBytes : static_cast<uint32_t>(bytes);
   to->segment_count = static_cast<uint8_t>(count);
   to->flags &= static_cast<uint8_t>(~kInline);
@@ -108,7 +110,7 @@ uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
 }
 
 int add_inline(const Qp& qp, const void* from, size_t bytes, SendRequest* to) {
-  if (awaits_answer(to->operation)) return EINVAL;
+  if (brings_data(to->operation)) return EINVAL;
   if (bytes > qp.capacity.max_inline_data - to->bytes) return EINVAL;
   to->flags |= kInline;
   if (bytes > 0) std::memcpy(to->inline_data() + to->bytes, from, bytes);
@@ -126,6 +128,7 @@ int set_arguments(const ibv_send_wr& from, SendRequest* to) {
     case Operation::kWrite:
     case Operation::kWriteImm:
     case Operation::kRead:
+    case Operation::kAtomicWrite:
       to->remote_address = from.wr.rdma.remote_addr;
       to->remote_key = MemoryKey{from.wr.rdma.rkey};
       to->immediate = from.imm_data;
@@ -157,6 +160,7 @@ int set_arguments(const ibv_send_wr& from, SendRequest* to) {
   begin_request(qp, *operation, from.wr_id, from.send_flags, to);
   if (const int error = set_arguments(from, to); error != 0) return error;
   if (is_local(*operation)) return 0;
+  if (type == IBV_QPT_XRC_SEND) to->set_named_queue(from.qp_type.xrc.remote_srqn);
   if (type == IBV_QPT_UD) {
     if (from.wr.ud.ah == nullptr || from.wr.ud.remote_qpn > Qpn::kMask) return EINVAL;
     set_destination(from.wr.ud.ah, from.wr.ud.remote_qpn, from.wr.ud.remote_qkey, to);
@@ -168,12 +172,40 @@ int set_arguments(const ibv_send_wr& from, SendRequest* to) {
     const ibv_sge& piece = from.sg_list[i];
     if (const int error = add_inline(qp, pointer_at(piece.addr), piece.length, to); error != 0) return error;
   }
+  if (*operation == Operation::kAtomicWrite && to->bytes != kAtomicBytes) return EINVAL;
   return 0;
 }
+
+namespace {
+
+// In a stream posts go out in groups: each turn of the engine costs as much for one packet as for several,
+// and a packet that nothing follows asks for an acknowledgement of its own.
+constexpr uint64_t kGroup = 16;
+// Who has not polled for so many posts may not do so soon.
+constexpr uint32_t kUnpolledMax = 256;
+
+// Whether the next poll, or the last post of the group, is soon enough: so much is under way that nobody
+// waits for this one, and whoever posts polls, too. A program that then stops to do either waits for the
+// background thread, a fraction of a millisecond, once.
+bool is_in_stream(Qp& qp) {
+  const SendQueue& queue = qp.transport->send_queue();
+  const uint64_t tail = queue.tail();
+  const uint64_t polls = qp.send_cq->polls.load(std::memory_order_relaxed);
+  if (polls != qp.polls_seen.load(std::memory_order_relaxed)) {
+    qp.polls_seen.store(polls, std::memory_order_relaxed);
+    qp.posts_unpolled.store(0, std::memory_order_relaxed);
+  }
+  const uint32_t unpolled = qp.posts_unpolled.load(std::memory_order_relaxed) + 1;
+  qp.posts_unpolled.store(unpolled, std::memory_order_relaxed);
+  return polls != 0 && unpolled < kUnpolledMax && tail % kGroup != 0 && tail - queue.head() > kGroup;
+}
+
+}  // namespace
 
 [[gnu::hot]] void start_work(Qp* qp) {
   Device& device = qp->context->device();
   device.engine().ring_doorbell(*qp->transport);
+  if (is_in_stream(*qp)) return;
   full_fence();  // pairs with the one in Progress::turn()
   device.progress().drive_posted();
 }

@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "libmrc/qp/work_queue.h"

@@ -4,9 +4,10 @@
 #pragma once
 
 #include <sched.h>
-#include <time.h>
 
 #include <atomic>
+
+#include "dpdk_io/host/cancellation.h"
 
 namespace mrc::provider {
 
@@ -41,8 +42,7 @@ class Backoff {
     } else if (rounds_ < kYields) {
       sched_yield();
     } else {
-      const timespec time{0, 20'000};
-      nanosleep(&time, nullptr);
+      uncancelled::sleep({0, 20'000});
     }
   }
 

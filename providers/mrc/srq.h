@@ -5,6 +5,7 @@
 #include <infiniband/verbs.h>
 
 #include <atomic>
+#include <cstdint>
 
 #include "libmrc/qp/shared_receive_queue.h"
 #include "providers/mrc/spin_lock.h"
@@ -12,15 +13,21 @@
 namespace mrc::provider {
 
 class Context;
+struct Cq;
 struct Pd;
+struct Xrcd;
 
 struct Srq {
   ibv_srq verbs{};  // first: libibverbs knows only this
   Context* context;
   Pd* pd;
   SharedReceiveQueue queue;
-  SpinLock post_lock;
-  std::atomic<unsigned> users{0};           // queue pairs
+  SpinLock post_lock;              // taken after the device's lock
+  std::atomic<unsigned> users{0};  // queue pairs
+  // Of one that peers name:
+  Xrcd* domain = nullptr;
+  Cq* cq = nullptr;
+  uint32_t number = 0;
   std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 
   Srq(Context* context, Pd* pd, uint32_t entries, uint32_t segments);

@@ -6,9 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
+#include "dpdk_io/host/private_file.h"
 #include "libmrc/engine/state_report.h"
 
 namespace mrc::provider {
@@ -28,15 +30,22 @@ StatsWriter::StatsWriter(const std::string& run_directory, uint32_t slot, const 
     : path_(run_directory + "/" + StatsPage::kFilePrefix + std::to_string(slot)),
       state_path_(run_directory + "/" + StatsPage::kStatePrefix + std::to_string(slot)) {
   // A file of a dead process with our slot may be mapped by a reader: leave it that one, make a new one.
-  unlink(path_.c_str());
-  const int fd = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return;
+  remove_private_file(path_);
+  std::string why;
+  const int fd = open_private_file(path_, O_RDWR | O_CREAT | O_EXCL, &why);
   void* mapped = MAP_FAILED;
-  if (ftruncate(fd, sizeof(StatsPage)) == 0)
-    mapped = mmap(nullptr, sizeof(StatsPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
+  if (fd >= 0) {
+    if (allocate_file(fd, sizeof(StatsPage)))
+      mapped = mmap(nullptr, sizeof(StatsPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+      why = std::strerror(errno);
+      unlink(path_.c_str());
+    }
+    close(fd);
+  }
   if (mapped == MAP_FAILED) {
-    unlink(path_.c_str());
+    std::fprintf(stderr, "mrc: %s: %s; mrc_top and mrcctl state will not show this process\n", path_.c_str(),
+                 why.c_str());
     return;
   }
   page_ = static_cast<StatsPage*>(mapped);  // a new file is all zeroes
@@ -80,16 +89,20 @@ void StatsWriter::update(Engine& engine, Nanoseconds now) {
 
 void StatsWriter::answer() {
   if (state_.empty()) return;
-  unlink(state_path_.c_str());
-  const int fd = open(state_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  // A reader finds the whole text or none.
+  bool whole = false;
+  const int fd =
+      remove_private_file(state_path_) ? open_private_file(state_path_, O_WRONLY | O_CREAT | O_EXCL) : -1;
   if (fd >= 0) {
-    for (size_t done = 0; done < state_.size();) {
-      const ssize_t bytes = write(fd, state_.data() + done, state_.size() - done);
-      if (bytes <= 0) break;
+    size_t done = 0;
+    ssize_t bytes = 1;
+    while (done < state_.size() && (bytes = write(fd, state_.data() + done, state_.size() - done)) > 0)
       done += static_cast<size_t>(bytes);
-    }
+    whole = done == state_.size();
     close(fd);
+    if (!whole) unlink(state_path_.c_str());
   }
+  state_is_there_ = state_is_there_ || whole;
   state_.clear();
   state_.shrink_to_fit();
   page_->state_written.store(state_number_, std::memory_order_release);
@@ -99,7 +112,7 @@ void StatsWriter::remove_file() {
   if (page_ == nullptr) return;
   page_->magic.store(0, std::memory_order_relaxed);
   unlink(path_.c_str());
-  if (state_number_ != 0) unlink(state_path_.c_str());
+  if (state_is_there_) remove_private_file(state_path_);
 }
 
 }  // namespace mrc::provider

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Keeps this process's stats page up to date for mrc_top. A page that cannot be made is done without.
+// Keeps this process's stats page up to date for mrc_top. One that cannot be made, as on a full
+// disk, is done without, and that is said.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,7 @@ class StatsWriter {
   const std::string state_path_;
   std::string state_;  // to be written
   uint32_t state_number_ = 0;
+  bool state_is_there_ = false;
   StatsPage* page_ = nullptr;
 };
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 from lab import Lab, check, equal, wait_until
 
@@ -113,14 +114,16 @@ def case_programs(program):
     pair(lab, ['ib_send_lat', '-d', 'mrc0', '-F', '-R', '-n', '100'])
     # Every process of h2 hears what comes to the host's QP 1, and only the one that is meant may answer.
     servers = {port: rping_server(lab, port) for port in (7001, 7002, 7003)}
+    # While there is somebody to say no: a host without any process is silent, and that takes a minute to notice.
+    refused = lab.execute('h1', 'rping', '-c', '-a', '10.77.0.2', '-p', '7004', '-C', '1', timeout=90)
+    check(refused.returncode != 0 and 'REJECTED, error 8' in refused.stdout,
+          f'rping to a port where nobody listens: status {refused.returncode}, expected REJECTED, error 8: {refused.stdout}')
     for port, server in servers.items():
         client = lab.execute('h1', 'rping', '-c', '-v', '-a', '10.77.0.2', '-p', str(port), '-C', '5', timeout=90)
         said = said_by(server)
         check(client.returncode == 0 and 'rdma-ping-4' in client.stdout,
               f'rping to port {port}: status {client.returncode}, expected 0 and rdma-ping-4\n{client.stdout}'
               f'---- the server:\n{said}')
-    refused = lab.execute('h1', 'rping', '-c', '-a', '10.77.0.2', '-p', '7004', '-C', '1', timeout=90)
-    check(refused.returncode != 0, f'rping to a port where nobody listens: status 0, says {refused.stdout}')
 
 
 class Capture:
@@ -225,11 +228,39 @@ def case_experiment(program):
     run_experiment(program, 'spine_dead')
 
 
+class Terminal:
+    """A terminal for somebody's stderr; `shown` is what was written to it, once end() was called."""
+
+    def __init__(self):
+        self.ours, self.theirs = os.openpty()
+        self.shown = ''
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        try:
+            while part := os.read(self.ours, 4096):
+                self.shown += part.decode()
+        except OSError:  # the last writer has gone
+            pass
+
+    def end(self):
+        os.close(self.theirs)
+        self.reader.join()
+        os.close(self.ours)
+
+
 def run_experiment(program, name):
     directory = tempfile.mkdtemp(prefix='mrclab-')
+    terminal = Terminal()
     try:
-        done = subprocess.run([program, 'experiment', name, '--json', '--output', directory], text=True, timeout=200,
-                              stdout=subprocess.PIPE)
+        try:
+            done = subprocess.run([program, 'experiment', name, '--json', '--output', directory], text=True,
+                                  timeout=200, stdout=subprocess.PIPE, stderr=terminal.theirs)
+        finally:
+            terminal.end()
+        check(f'\rexperiment {name}, 0:' in terminal.shown,
+              f'the terminal shows "{terminal.shown}", expected how far the experiment is')
         found = json.loads(done.stdout)
         equal(found['experiment'], name, 'name of the experiment')
         check(len(found['rows']) >= 5, f'rows of {name}, expected 5 at least: {done.stdout}')

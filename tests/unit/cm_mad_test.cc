@@ -3,6 +3,8 @@
 // chapter 12 and annex A11, and against noise.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <initializer_list>
 #include <numeric>
 #include <random>
@@ -351,7 +353,15 @@ TEST(CmTarget, AnswersGoToTheSlotOfTheirId) {
   }
   Rejection gave_up;
   gave_up.local = id;
-  EXPECT_EQ(target_of(encode({1, gave_up})).kind, Target::Kind::kEveryone);
+  EXPECT_EQ(target_of(encode({1, gave_up})).kind, Target::Kind::kAsked);
+  // Nothing else is said before an id is known, and no process has slot 0.
+  for (const CommunicationId id : {CommunicationId{}, CommunicationId{77}}) {
+    EXPECT_EQ(target_of(encode({1, DisconnectRequest{CommunicationId{1u << 22}, id, Qpn{}, {}}})).kind,
+              Target::Kind::kNobodys);
+    Reply reply;
+    reply.remote = id;
+    EXPECT_EQ(target_of(encode({1, reply})).kind, Target::Kind::kNobodys);
+  }
   EXPECT_EQ(target_of(std::array<uint8_t, 256>{}).kind, Target::Kind::kNobody);
 }
 

@@ -1,143 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Two connection managers under virtual time, with a network between them that may lose, repeat and delay
-// messages.
+// The life of connections between two connection managers, on good and bad networks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-#include <random>
+#include <variant>
 #include <vector>
 
 #include "libmrc/cm/manager.h"
+#include "tests/unit/cm_network.h"
 #include "tests/unit/golden/seed.h"
 
 namespace mrc::cm {
 namespace {
-
-using Kind = Event::Kind;
-
-constexpr IpAddress kAddressA = IpAddress::v4(10, 0, 0, 1);
-constexpr IpAddress kAddressB = IpAddress::v4(10, 0, 0, 2);
-constexpr ServiceId kService = service_of(0x0106, 7174);
-constexpr ServiceId kDatagrams = service_of(0x0111, 7174);
-constexpr uint64_t kListener = 1000;
-
-ManagerConfig config_of(uint32_t slot) {
-  ManagerConfig config;
-  config.slot = slot;
-  config.guid = 0x100 + slot;
-  config.seed = slot * 77;
-  return config;
-}
-
-struct Side {
-  Side(uint32_t slot, const IpAddress& gid) : manager(config_of(slot)), address(gid) {}
-  Manager manager;
-  IpAddress address;
-  std::vector<Event> events;
-
-  size_t count(Kind kind) const {
-    return static_cast<size_t>(
-        std::count_if(events.begin(), events.end(), [kind](const Event& e) { return e.kind == kind; }));
-  }
-  const Event* first(Kind kind) const {
-    for (const Event& event : events)
-      if (event.kind == kind) return &event;
-    return nullptr;
-  }
-  size_t connections() const {
-    size_t count = 0;
-    manager.for_each([&count](const Connection&) { ++count; });
-    return count;
-  }
-};
-
-struct Network {
-  Side a{1, kAddressA};
-  Side b{2, kAddressB};
-  Nanoseconds now = kSecond;
-  unsigned loss_percent = 0;
-  unsigned repeat_percent = 0;
-  Nanoseconds delay_max = 0;
-  std::mt19937_64 random{1};
-  std::multimap<Nanoseconds, std::pair<Side*, Outgoing>> under_way;
-  std::vector<Outgoing> seen;
-  size_t lose = SIZE_MAX;  // the number of a message that gets lost
-  bool automatic = true;   // both sides go on as programs do
-  std::vector<uint8_t> reply_data{9, 8, 7};
-
-  Network() {
-    b.manager.listen({kService, {}, false, kListener});
-    b.manager.listen({kDatagrams, {}, true, kListener + 1});
-  }
-
-  bool chance(unsigned percent) { return random() % 100 < percent; }
-
-  void collect(Side& from, Side& to) {
-    for (Outgoing& out : from.manager.take_outgoing()) {
-      EXPECT_EQ(out.gids.local, from.address);
-      EXPECT_EQ(out.gids.remote, to.address);
-      seen.push_back(out);
-      if (seen.size() - 1 == lose) continue;
-      for (unsigned copies = chance(repeat_percent) ? 2 : 1; copies > 0; --copies) {
-        if (chance(loss_percent)) continue;
-        under_way.insert({now + 1000 + (delay_max > 0 ? random() % delay_max : 0), {&to, out}});
-      }
-    }
-    for (Event& event : from.manager.take_events()) {
-      if (automatic) react(from, event);
-      from.events.push_back(std::move(event));
-    }
-  }
-
-  void react(Side& side, const Event& event) {
-    if (event.kind == Kind::kRequest || event.kind == Kind::kServiceRequest) {
-      EndPoint here;
-      here.qpn = Qpn{0x8000 + static_cast<uint32_t>(event.connection) % 1000};
-      here.queue_key = 0x01234567;
-      EXPECT_TRUE(side.manager.accept(event.connection, 2, here, reply_data, now));
-    }
-    if (event.kind == Kind::kReply) {
-      EXPECT_TRUE(side.manager.ready(event.connection, {}));
-    }
-  }
-
-  // Everything that happens within the span.
-  void run(Nanoseconds span) {
-    const Nanoseconds end = now + span;
-    for (;;) {
-      for (int round = 0; round < 4; ++round) {
-        collect(a, b);
-        collect(b, a);
-      }
-      Nanoseconds next = std::min(a.manager.next_deadline(), b.manager.next_deadline());
-      if (!under_way.empty()) next = std::min(next, under_way.begin()->first);
-      if (next > end) break;
-      now = std::max(now, next);
-      while (!under_way.empty() && under_way.begin()->first <= now) {
-        auto [to, out] = under_way.begin()->second;
-        under_way.erase(under_way.begin());
-        to->manager.receive(out.mad, {out.gids.remote, out.gids.local}, now);
-      }
-      a.manager.on_time(now);
-      b.manager.on_time(now);
-    }
-    now = end;
-  }
-
-  Manager::Call call(ServiceId service = kService) {
-    Manager::Call call;
-    call.service = service;
-    call.addresses = {5555, kAddressA, kAddressB};
-    call.gids = {kAddressA, kAddressB};
-    call.here.qpn = Qpn{0x4001};
-    call.here.first_psn = Psn{0x111};
-    call.here.responder_resources = 4;
-    call.here.initiator_depth = 2;
-    call.owner = 1;
-    return call;
-  }
-};
 
 TEST(CmManager, ConnectsAndDisconnects) {
   Network net;
@@ -176,6 +49,7 @@ TEST(CmManager, ConnectsAndDisconnects) {
   net.run(2 * kSecond);
   EXPECT_EQ(net.a.count(Kind::kTimeWaitOver), 1u);
   EXPECT_EQ(net.b.count(Kind::kTimeWaitOver), 1u);
+  EXPECT_TRUE(net.a.manager.disconnect(id, {}, net.now));  // and slow ones
   EXPECT_EQ(net.a.manager.counters().unexpected + net.b.manager.counters().unexpected, 0u);
   net.a.manager.release(id, net.now);
   net.b.manager.release(passive_id, net.now);
@@ -378,14 +252,28 @@ TEST(CmManager, ADisconnectThatOvertakesTheReadyMessage) {
   EXPECT_EQ(net.b.events[2].kind, Kind::kDisconnected);
 }
 
+// The peer was killed and started again: it has its queue pair numbers again, but knows no connection.
 TEST(CmManager, AQueuePairThatAsksAgainHasLostItsConnection) {
   Network net;
   net.a.manager.connect(net.call(), net.now);
   net.run(kSecond);
-  net.a.manager.connect(net.call(), net.now);  // the same queue pair
+  net.a.restart(9);
+  net.a.manager.connect(net.call(), net.now);
   net.run(kSecond);
   EXPECT_EQ(net.b.count(Kind::kDisconnected), 1u);
-  EXPECT_EQ(net.a.count(Kind::kRejected), 1u);
+  EXPECT_EQ(net.b.count(Kind::kEstablished), 2u) << "the request that was repeated is a new connection";
+  EXPECT_EQ(net.a.count(Kind::kRejected), 0u);
+}
+
+// It has the connection and asks nevertheless: the connection stays.
+TEST(CmManager, AQueuePairThatAsksTwiceIsRefused) {
+  Network net;
+  net.a.manager.connect(net.call(), net.now);
+  net.run(kSecond);
+  net.a.manager.connect(net.call(), net.now);
+  net.run(kSecond);
+  EXPECT_EQ(net.b.count(Kind::kDisconnected), 0u);
+  ASSERT_EQ(net.a.count(Kind::kRejected), 1u);
   EXPECT_EQ(net.a.first(Kind::kRejected)->reason, 10);
 }
 
@@ -436,6 +324,8 @@ TEST(CmManager, ImpossibleRequestsAreRejected) {
     request.local = CommunicationId{1u << kSlotShift | 5};
     request.service = kService;
     request.mtu = 5;
+    request.local_gid = kAddressA;
+    request.remote_gid = kAddressB;
     write_ip_service({1, kAddressA, kAddressB},
                      std::span<uint8_t>(request.private_data).first<IpServiceHeader::kBytes>());
     change(request);
@@ -443,6 +333,8 @@ TEST(CmManager, ImpossibleRequestsAreRejected) {
     return std::get<Rejection>(decode(net.b.manager.take_outgoing().at(0).mad)->body).reason;
   };
   EXPECT_EQ(reason_for([](Request& r) { r.transport = 3; }), RejectReason::kInvalidTransport);
+  EXPECT_EQ(reason_for([](Request& r) { r.local_gid = kAddressB; }), RejectReason::kInvalidGid);
+  EXPECT_EQ(reason_for([](Request& r) { r.remote_gid = kAddressA; }), RejectReason::kInvalidGid);
   EXPECT_EQ(reason_for([](Request& r) { r.mtu = 0; }), RejectReason::kInvalidMtu);
   EXPECT_EQ(reason_for([](Request& r) { r.mtu = 6; }), RejectReason::kInvalidMtu);
   EXPECT_EQ(reason_for([](Request& r) { r.private_data[0] = 9; }), RejectReason::kUnsupportedRequest);
@@ -552,10 +444,19 @@ TEST(CmManager, Noise) {
       for (int b = 0; b < 8; ++b) mad[32 + b] = static_cast<uint8_t>(service >> (56 - 8 * b));
       mad[mad[17] == 0x10 ? 164 : 40] = 0;
       mad[mad[17] == 0x10 ? 165 : 41] = 0x40;
+      if (mad[17] == 0x10) {
+        std::copy(kAddressA.bytes.begin(), kAddressA.bytes.end(), mad.begin() + 80);
+        std::copy(kAddressB.bytes.begin(), kAddressB.bytes.end(), mad.begin() + 96);
+      }
     } else if (!known.empty() && random() % 4 != 0) {
       const uint32_t id = known[random() % known.size()];
       const size_t at = mad[17] == 0x18 ? 24 : 28;
       for (int b = 0; b < 4; ++b) mad[at + b] = static_cast<uint8_t>(id >> (24 - 8 * b));
+      // And often from the peer, by what it says.
+      const Connection* connection = net.b.manager.find(CommunicationId{id});
+      if (connection != nullptr && random() % 2 == 0)
+        for (int b = 0; b < 8; ++b)
+          mad[8 + b] = static_cast<uint8_t>(connection->transaction >> (56 - 8 * b));
     }
     net.b.manager.receive(mad, gids, net.now);
     for (const Event& event : net.b.manager.take_events()) {

@@ -45,9 +45,8 @@ TEST_P(EveryController, TakesBackWhatWasSent) {
 TEST_P(EveryController, ClosesAndAsksForAnAnswer) {  // MRC 3.1, 5.1
   CongestionController controller = make(GetParam());
   EXPECT_FALSE(controller.wants_answer(kPacket));
-  int packets = 0;
   bool wanted = false;
-  for (; controller.may_send(0); ++packets) {
+  while (controller.may_send(0)) {
     wanted = controller.wants_answer(kPacket);
     controller.on_sent(0, kPacket);
   }

@@ -35,6 +35,7 @@ TEST(IncastDegree, FitsSevenBitsAndNeverSaysLess) {
     ASSERT_GE(decode_incast_degree(code), senders * 0.9999);
     ASSERT_LE(decode_incast_degree(code), senders * 1.0906);
   }
+  EXPECT_EQ(decode_incast_degree(255), decode_incast_degree(127)) << "more cannot be said";
 }
 
 TEST(ReceiverAware, AloneItIsNscc) {
@@ -70,6 +71,22 @@ TEST(ReceiverAware, BelowAPacketItWaits) {
   aware.on_sent(second, kPacket);
   aware.on_sack(told(second + kRtt, 1024, kPacket));
   EXPECT_NEAR(static_cast<double>(aware.next_send_at() - second), 1024.0 * kPacket * 8 / 100, 1000);
+}
+
+// The peer says how many there are, and need not be right.
+TEST(ReceiverAware, ItSendsNowAndThenWhateverItIsTold) {
+  constexpr Nanoseconds kLongest = 250 * kMillisecond;
+  NsccConfig slow = nscc_defaults(10'000'000, kRtt, kPacket, true);
+  ReceiverAware aware;
+  aware.reset(slow, 0, 1);
+  aware.on_sent(0, kPacket);
+  aware.forget(kPacket);
+  for (Nanoseconds now = kRtt; now < kLongest; now += kMillisecond) {
+    aware.on_degree(now, 127);
+    ASSERT_LE(aware.next_send_at(), kLongest) << now;
+    EXPECT_GE(aware.cwnd(), kPacket);
+    aware.on_degree(now, 1);
+  }
 }
 
 TEST(ReceiverAware, APollThatComesLateCatchesUp) {

@@ -82,7 +82,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
 TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of("\n[device]\nplans = 4\n"),
             "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, mtu, gids, "
-            "transport");
+            "transport, icrc");
   EXPECT_EQ(error_of("[device]\nplanes = 17\n"),
             "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
   EXPECT_EQ(error_of("[device]\nplanes = \"4\"\n"),
@@ -107,6 +107,9 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);
+  EXPECT_EQ(error_of("[!]\n").rfind("mrc: /x/mrc.toml:1: not TOML: ", 0), 0u);
+  EXPECT_EQ(error_of("# \u00e9\n[device]\nplanes = \u00e9\n").rfind("mrc: /x/mrc.toml:3: not TOML: ", 0), 0u);
+  EXPECT_EQ(error_of("[device]\nname = \"\\\"\u00e9\"\n").rfind("mrc: /x/mrc.toml:2: \"name\"", 0), 0u);
   EXPECT_NE(error_of("[transport]\nprobe_interval_us = 2000000\n").find("probe_interval_max_us"),
             std::string::npos);
 }

@@ -27,6 +27,14 @@ TEST(EalTest, ForkedChildrenAreUnharmedAndHarmless) {
   EXPECT_TRUE(directory.leftovers().empty());
 }
 
+TEST(EalTest, NothingIsLeftOpenAcrossExec) {
+  test::RunDirectory directory;
+  test::Peer other({"echo", "4"});
+  test::Peer peer({"check_exec", std::to_string(other.read_number())});
+  EXPECT_EQ(peer.read_line(), "all");
+  EXPECT_EQ(peer.wait_for_exit(), 0);
+}
+
 char* fake_getcwd(char* buffer, size_t) {
   return buffer == nullptr ? strdup("/redirected") : strcpy(buffer, "/redirected");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Processes joined by memif: contents, planes, faults, peers that leave or die under load.
+// Processes joined by links: contents, planes, faults, peers that leave or die under load.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
+#include <vector>
 
-#include "dpdk_io/fault_page.h"
-#include "dpdk_io/process_slot.h"
+#include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/process_slot.h"
 #include "dpdk_io_peer.h"
 #include "libmrc/wire/frame.h"
+#include "tests/patience.h"
 
 namespace mrc {
 namespace {
@@ -25,15 +28,15 @@ std::string text(uint32_t number) {
 }
 
 // Takes one burst; returns how many frames came, and fails the test for one that is not as it was sent.
-size_t receive_checked(Port& port, std::set<uint32_t>* outstanding) {
+size_t receive_checked(Device& device, std::set<uint32_t>* outstanding) {
   RxFrame frames[kBurst];
-  const size_t count = port.receive(frames);
+  const size_t count = device.link().receive(frames);
   for (size_t i = 0; i < count; ++i) {
     uint32_t seed = 0;
     EXPECT_TRUE(test::check_pattern(frames[i], &seed));
     EXPECT_EQ(outstanding->erase(seed), 1u) << "frame " << seed << " came twice or was never sent";
   }
-  port.release({frames, count});
+  device.link().release({frames, count});
   return count;
 }
 
@@ -47,13 +50,13 @@ void exchange(Device& device, uint32_t slot, uint32_t total) {
     for (size_t plane = 0; plane < device.planes(); ++plane) {
       for (int i = 0; i < 16 && next < total && outstanding.size() < kOutstandingMax; ++i) {
         const uint32_t span = static_cast<uint32_t>(kFrameBytesMax) - test::kPatternBytesMin + 1;
-        if (!test::send_pattern(device.port(plane), slot, next, test::kPatternBytesMin + next * 37 % span))
-          break;
+        if (!test::send_pattern(device, plane, slot, next, test::kPatternBytesMin + next * 37 % span)) break;
         outstanding.insert(next++);
       }
-      if (receive_checked(device.port(plane), &outstanding) > 0) last_progress = seconds_now();
+      if (receive_checked(device, &outstanding) > 0) last_progress = seconds_now();
     }
-    ASSERT_LT(seconds_now() - last_progress, 10) << outstanding.size() << " frames missing after " << next;
+    ASSERT_LT(seconds_now() - last_progress, 30 * kPatience)
+        << outstanding.size() << " frames missing after " << next;
     sched_yield();
   }
 }
@@ -72,7 +75,7 @@ TEST_P(MeshPlanesTest, FramesArriveAsTheyWereSent) {
     const uint32_t slot = peer.read_number();
     Device device(planes);
     ASSERT_TRUE(device.link_to(slot));
-    exchange(device, slot, 100'000);
+    exchange(device, slot, 20'000);  // all sizes several times
     peer.close_input();
     EXPECT_EQ(peer.wait_for_exit(), 0);
   }
@@ -117,11 +120,11 @@ TEST_F(MeshTest, Loopback) {
 TEST_F(MeshTest, LoopbackIsBounded) {
   Device device;
   uint32_t sent = 0;
-  while (sent < 10'000 && test::send_pattern(device.port(0), device.slot(), sent, 100)) ++sent;
+  while (sent < 10'000 && test::send_pattern(device, 0, device.slot(), sent, 100)) ++sent;
   EXPECT_LT(sent, 1'000u);
   std::set<uint32_t> outstanding;
   for (uint32_t i = 0; i < sent; ++i) outstanding.insert(i);
-  while (receive_checked(device.port(0), &outstanding) > 0) {
+  while (receive_checked(device, &outstanding) > 0) {
   }
   EXPECT_TRUE(outstanding.empty());
 }
@@ -133,12 +136,11 @@ TEST_F(MeshTest, TwoDevicesOfOneProcess) {
   std::set<uint32_t> outstanding;
   const double give_up = seconds_now() + 10;
   for (uint32_t seed = 0; seed < 1000 && seconds_now() < give_up;) {
-    if (test::send_pattern(first.port(seed % 4), second.slot(), seed, 2000)) outstanding.insert(seed++);
-    for (size_t plane = 0; plane < 4; ++plane) receive_checked(second.port(plane), &outstanding);
+    if (test::send_pattern(first, seed % 4, second.slot(), seed, 2000)) outstanding.insert(seed++);
+    receive_checked(second, &outstanding);
   }
   const double until = seconds_now() + 5;
-  while (!outstanding.empty() && seconds_now() < until)
-    for (size_t plane = 0; plane < 4; ++plane) receive_checked(second.port(plane), &outstanding);
+  while (!outstanding.empty() && seconds_now() < until) receive_checked(second, &outstanding);
   EXPECT_TRUE(outstanding.empty());
 }
 
@@ -152,8 +154,8 @@ TEST_F(MeshTest, AddressesAndUnknownDestinations) {
   // Nobody has this slot: frames are held back for a moment, then taken and lost.
   EXPECT_TRUE(device.port(0).resolve({}, first_qpn_of(999), &next_hop));
   const double until = seconds_now() + 5;
-  while (device.port(0).transmit_room(next_hop) == 0 && seconds_now() < until) usleep(1000);
-  EXPECT_TRUE(test::send_pattern(device.port(0), 999, 0, 100));
+  while (device.link().transmit_room(next_hop) == 0 && seconds_now() < until) usleep(1000);
+  EXPECT_TRUE(test::send_pattern(device, 0, 999, 0, 100));
 }
 
 TEST_F(MeshTest, FaultsOfAPlane) {
@@ -165,10 +167,10 @@ TEST_F(MeshTest, FaultsOfAPlane) {
   FaultPage* faults = map_fault_page(directory_.path(), &error);
   ASSERT_NE(faults, nullptr) << error;
   std::set<uint32_t> outstanding;
-  const auto received_on = [&](size_t plane, double seconds) {
+  const auto received = [&](double seconds) {
     size_t count = 0;
     for (const double until = seconds_now() + seconds; count == 0 && seconds_now() < until; sched_yield())
-      count = receive_checked(device.port(plane), &outstanding);
+      count = receive_checked(device, &outstanding);
     return count;
   };
   uint32_t seed = 0;
@@ -177,15 +179,15 @@ TEST_F(MeshTest, FaultsOfAPlane) {
     EXPECT_EQ(device.port(1).link_up(), fault == PlaneFault::kBlackHole);
     EXPECT_TRUE(device.port(0).link_up());
     outstanding = {seed, seed + 1};
-    ASSERT_TRUE(test::send_pattern(device.port(0), slot, seed++, 100));
-    ASSERT_TRUE(test::send_pattern(device.port(1), slot, seed++, 100));
-    EXPECT_EQ(received_on(0, 5), 1u);
-    EXPECT_EQ(received_on(1, 0.2), 0u);
+    ASSERT_TRUE(test::send_pattern(device, 0, slot, seed++, 100));
+    ASSERT_TRUE(test::send_pattern(device, 1, slot, seed++, 100));
+    EXPECT_EQ(received(5), 1u);
+    EXPECT_EQ(received(0.2), 0u);
     faults->planes[1] = PlaneFault::kNone;
     EXPECT_TRUE(device.port(1).link_up());
     outstanding = {seed};
-    ASSERT_TRUE(test::send_pattern(device.port(1), slot, seed++, 100));
-    EXPECT_EQ(received_on(1, 5), 1u);
+    ASSERT_TRUE(test::send_pattern(device, 1, slot, seed++, 100));
+    EXPECT_EQ(received(5), 1u);
   }
   unmap_fault_page(faults);
 }
@@ -203,14 +205,14 @@ void run_under_load(Device& device, uint32_t slot, double seconds) {
   const double until = seconds_now() + seconds;
   for (uint32_t seed = 0; seconds_now() < until; ++seed) {
     for (size_t plane = 0; plane < device.planes(); ++plane) {
-      for (int i = 0; i < 8; ++i) test::send_pattern(device.port(plane), slot, seed, 60 + seed % 4000);
+      for (int i = 0; i < 8; ++i) test::send_pattern(device, plane, slot, seed, 60 + seed % 4000);
       RxFrame frames[kBurst];
-      const size_t count = device.port(plane).receive(frames);
+      const size_t count = device.link().receive(frames);
       for (size_t i = 0; i < count; ++i) {
         uint32_t got = 0;
         EXPECT_TRUE(test::check_pattern(frames[i], &got));
       }
-      device.port(plane).release({frames, count});
+      device.link().release({frames, count});
     }
     sched_yield();
   }
@@ -218,11 +220,10 @@ void run_under_load(Device& device, uint32_t slot, double seconds) {
 
 // Nothing but bursts.
 void drain(Device& device, double seconds) {
-  for (const double until = seconds_now() + seconds; seconds_now() < until;)
-    for (size_t plane = 0; plane < device.planes(); ++plane) {
-      RxFrame frames[kBurst];
-      device.port(plane).release({frames, device.port(plane).receive(frames)});
-    }
+  for (const double until = seconds_now() + seconds; seconds_now() < until;) {
+    RxFrame frames[kBurst];
+    device.link().release({frames, device.link().receive(frames)});
+  }
 }
 
 // The survivor is the server of its links with the lower slot, their client with the higher one.
@@ -278,41 +279,61 @@ TEST_F(MeshTest, LastFramesOfALeavingPeerArrive) {
     for (uint32_t i = 0; i < 100; ++i) outstanding.insert(i);
     // Slow to poll: what the peer has sent must outlive its leaving.
     for (const double until = seconds_now() + 10; !outstanding.empty() && seconds_now() < until; usleep(3000))
-      for (size_t plane = 0; plane < 4; ++plane) receive_checked(device.port(plane), &outstanding);
+      receive_checked(device, &outstanding);
     EXPECT_TRUE(outstanding.empty()) << outstanding.size() << " frames lost";
     EXPECT_EQ(peer.wait_for_exit(), 0);
   }
 }
 
-TEST_F(MeshTest, TooManyPeersIsAnErrorNotAnEnd) {
-  constexpr size_t kDevices = 18;  // both ends of a link take one of DPDK's 32 ports of this process
+// More peers than are ever looked at in every turn: all of them are heard, those that were silent for long,
+// too.
+TEST_F(MeshTest, ManyPeers) {
+  constexpr size_t kPeers = 40;
+  Device hub(2);
   std::vector<std::unique_ptr<Device>> devices;
-  for (size_t i = 0; i < kDevices; ++i) devices.push_back(std::make_unique<Device>(1, 256));
-  testing::internal::CaptureStderr();
-  Device& hub = *devices[0];
-  for (size_t i = 1; i < kDevices; ++i) {
-    MacAddress next_hop;
-    hub.port(0).resolve({}, first_qpn_of(devices[i]->slot()), &next_hop);
-  }
-  usleep(500'000);
-  size_t linked = 0;
-  for (size_t i = 1; i < kDevices; ++i) {
-    Port& other = devices[i]->port(0);
-    if (!test::send_pattern(hub.port(0), devices[i]->slot(), 1, 100)) continue;
-    RxFrame frame;
-    size_t count = 0;
-    for (const double until = seconds_now() + 0.2; count == 0 && seconds_now() < until;) {
-      count = other.receive({&frame, 1});
-      RxFrame none;
-      hub.port(0).receive({&none, 1});
+  for (size_t i = 0; i < kPeers; ++i) devices.push_back(std::make_unique<Device>(2));
+  for (const auto& device : devices) ASSERT_TRUE(device->link_to(hub.slot()));
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 5000; ++i) {  // so that they all fall asleep
+      RxFrame frames[kBurst];
+      ASSERT_EQ(hub.link().receive(frames), 0u);
     }
-    other.release({&frame, count});
-    linked += count;
+    std::set<uint32_t> outstanding;
+    for (uint32_t i = 0; i < kPeers; ++i) {
+      ASSERT_TRUE(test::send_pattern(*devices[i], i % 2, hub.slot(), i, 200));
+      outstanding.insert(i);
+      // One call is enough to hear a bell.
+      EXPECT_EQ(receive_checked(hub, &outstanding), 1u) << "peer " << i << " in round " << round;
+    }
   }
-  const std::string output = testing::internal::GetCapturedStderr();
-  EXPECT_GE(linked, 14u);
-  EXPECT_LT(linked, kDevices - 1);
-  EXPECT_NE(output.find("ports that DPDK has are in use"), std::string::npos) << output;
+  // Another table wakes nobody, and those that sleep are heard all the same.
+  for (int i = 0; i < 5000; ++i) {
+    RxFrame frames[kBurst];
+    ASSERT_EQ(hub.link().receive(frames), 0u);
+  }
+  Device late(2);
+  ASSERT_TRUE(late.link_to(hub.slot()));
+  std::set<uint32_t> outstanding = {7};
+  ASSERT_TRUE(test::send_pattern(*devices[3], 0, hub.slot(), 7, 200));
+  for (const double until = seconds_now() + 5; !outstanding.empty() && seconds_now() < until;)
+    receive_checked(hub, &outstanding);
+  EXPECT_TRUE(outstanding.empty());
+}
+
+// A peer that reads nothing costs its own frames; the others go on.
+TEST_F(MeshTest, StoppedPeersKeepNobodyWaiting) {
+  Device device;
+  Device stopped[3];
+  for (Device& other : stopped) ASSERT_TRUE(device.link_to(other.slot()));
+  for (Device& other : stopped)
+    for (uint32_t i = 0; i < 10'000; ++i) {
+      if (!test::send_pattern(device, 0, other.slot(), i, 1000)) break;
+      ASSERT_LT(i, 9'000u);
+    }
+  Peer peer({"echo", "4"});
+  const uint32_t slot = peer.read_number();
+  ASSERT_TRUE(device.link_to(slot));
+  exchange(device, slot, 5'000);
 }
 
 }  // namespace

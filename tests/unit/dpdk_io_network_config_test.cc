@@ -95,17 +95,17 @@ TEST(NetworkConfigTest, EveryKeyIsTaken) {
 TEST(NetworkConfigTest, PortsWithoutPlaneCountUp) {
   const DeviceConfig config = parse("[[port]]\n[[port]]\nbackend = \"af_packet\"\ninterface = \"x\"\n");
   EXPECT_EQ(config.planes, 2u);
-  EXPECT_EQ(config.network.ports[0].backend, PortBackend::kMemif);
+  EXPECT_EQ(config.network.ports[0].backend, PortBackend::kLink);
   EXPECT_EQ(config.network.ports[1].plane, 1);
 }
 
 TEST(NetworkConfigTest, ErrorsNameLineAndKey) {
   EXPECT_EQ(error_of("[[port]]\nbackend = \"af_xdp\"\n"),
-            "mrc: /x/mrc.toml:2: \"backend\" in [[port]] must be \"memif\", \"af_packet\" or \"ethdev\"");
+            "mrc: /x/mrc.toml:2: \"backend\" in [[port]] must be \"link\", \"af_packet\" or \"ethdev\"");
   EXPECT_EQ(error_of("[[port]]\nbackend = \"af_packet\"\n"),
             "mrc: /x/mrc.toml:1: \"interface\" is missing: backend \"af_packet\" needs a network interface");
   EXPECT_EQ(error_of("[[port]]\ninterface = \"p0\"\n"),
-            "mrc: /x/mrc.toml:2: \"interface\" has no meaning with backend \"memif\"");
+            "mrc: /x/mrc.toml:2: \"interface\" has no meaning with backend \"link\"");
   EXPECT_EQ(error_of("[[port]]\nplan = 1\n"),
             "mrc: /x/mrc.toml:2: unknown key \"plan\" in [[port]]; known keys: plane, backend, interface, "
             "gateway, device, driver, gateway_mac");
@@ -113,7 +113,7 @@ TEST(NetworkConfigTest, ErrorsNameLineAndKey) {
             "mrc: /x/mrc.toml:2: \"plane\" in [[port]] must be a whole number from 0 to 15");
   EXPECT_EQ(error_of("[[port]]\nplane = 0\n[[port]]\nplane = 0\n"),
             "mrc: /x/mrc.toml:3: a second [[port]] of plane 0");
-  EXPECT_EQ(error_of("[[port]]\nplane = 1\n"), "mrc: /x/mrc.toml: there is no [[port]] of plane 0");
+  EXPECT_EQ(error_of("[[port]]\nplane = 1\n"), "mrc: /x/mrc.toml:1: there is no [[port]] of plane 0");
   EXPECT_EQ(error_of("[port]\nplane = 1\n"),
             "mrc: /x/mrc.toml:1: \"port\" must be written as [[port]] on a line of its own");
   EXPECT_EQ(error_of("[[port]]\nbackend = \"ethdev\"\ndevice = \"0000:01:00.0\"\ninterface = \"p0\"\n"),
@@ -128,6 +128,29 @@ TEST(NetworkConfigTest, ErrorsNameLineAndKey) {
             "[\"10.0.0.1\", ...]");
 }
 
+TEST(NetworkConfigTest, ThereAreNoMorePortsThanPlanes) {
+  std::string ports;
+  for (int i = 0; i < kPlanesMax; ++i) ports += "[[port]]\n";
+  EXPECT_EQ(parse(ports).planes, kPlanesMax);
+  EXPECT_EQ(error_of(ports + "[[port]]\n"), "mrc: /x/mrc.toml:17: more than 16 [[port]] tables");
+}
+
+TEST(NetworkConfigTest, NothingIsLostBehindAZeroByte) {
+  EXPECT_NE(error_of("[device]\ngids = [\"10.0.0.1\\u0000\"]\n"), "no error");
+  EXPECT_NE(error_of("[[port]]\nbackend = \"af_packet\"\ninterface = \"p0\\u0000\"\n"), "no error");
+}
+
+TEST(NetworkConfigTest, MacAddressesAreWrittenInOneWay) {
+  const auto with = [](const std::string& mac) {
+    return "[[port]]\nbackend = \"ethdev\"\ndevice = \"net_ring0\"\ngateway_mac = \"" + mac + "\"\n";
+  };
+  EXPECT_EQ(parse(with("02:00:00:00:0a:FF")).network.ports[0].gateway_mac,
+            (MacAddress{{2, 0, 0, 0, 10, 255}}));
+  for (const char* wrong :
+       {"02:00:00:00:0a:+1", "02: 0:00:00:00:01", "02-00-00-00-00-01", "02:00:00:00:00:0x"})
+    EXPECT_NE(error_of(with(wrong)), "no error") << wrong;
+}
+
 TEST(NetworkConfigTest, ErrorsOfSrv6AndHosts) {
   const std::string port = "[[port]]\nbackend = \"af_packet\"\ninterface = \"p0\"\n";
   EXPECT_EQ(error_of(port + "[srv6]\nleaf = 1\nhost = 1\n"),
@@ -138,13 +161,14 @@ TEST(NetworkConfigTest, ErrorsOfSrv6AndHosts) {
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 1\n"),
             "mrc: /x/mrc.toml:4: \"host\" is missing: \"leaf\" and \"host\" go together");
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 1\nhost = 1\n"),
-            "mrc: /x/mrc.toml: a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
+            "mrc: /x/mrc.toml:4: a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\naddresses = [\"10.0.0.1\", \"10.0.1.1\"]\n"),
-            "mrc: /x/mrc.toml: \"addresses\" of a [[host]] must have one address per plane, that is 1");
+            "mrc: /x/mrc.toml:4: \"addresses\" of a [[host]] must have one address per plane, that is 1");
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\n[[host]]\ngids = [\"10.0.0.1\"]\n"),
             "mrc: /x/mrc.toml:6: another [[host]] has the same GID");
-  EXPECT_EQ(error_of("[[host]]\ngids = [\"10.0.0.1\"]\n"),
-            "mrc: /x/mrc.toml: [srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
+  EXPECT_EQ(
+      error_of("[[host]]\ngids = [\"10.0.0.1\"]\n"),
+      "mrc: /x/mrc.toml:1: [srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
 }
 
 TEST(NetworkConfigTest, PathsToOtherHosts) {
@@ -176,9 +200,9 @@ TEST(NetworkConfigTest, NextHopsAreLookedUpByTheRightAddress) {
 
 TEST(NetworkConfigTest, TheMtuOfAnInterfaceHoldsTheHeaders) {
   DeviceConfig config = parse(kTwoPlanes);
-  EXPECT_EQ(needed_interface_mtu(config, 4096), 4228u);
+  EXPECT_EQ(needed_interface_mtu(config, 4096), 4232u);
   config.network.srv6.reset();
-  EXPECT_EQ(needed_interface_mtu(config, 4096), 4188u);
+  EXPECT_EQ(needed_interface_mtu(config, 4096), 4192u);
 }
 
 }  // namespace

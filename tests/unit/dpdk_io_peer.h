@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What the tests of dpdk_io share: a run directory of their own, other processes (this program started again,
-// since DPDK does not survive a fork), and a device with its background thread.
+// since a device does not survive a fork), and a device with its background thread.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@ class RunDirectory {
   RunDirectory();
   ~RunDirectory();
   const std::string& path() const { return path_; }
+  std::vector<std::string> all() const;
   // What is in it beyond what is meant to stay: nothing, when all devices are closed.
   std::vector<std::string> leftovers() const;
   // The next process takes the slot after this one.
@@ -56,13 +57,14 @@ class Peer {
 // A device with a thread that calls service().
 class Device {
  public:
-  explicit Device(uint32_t planes = 4, uint32_t mbufs = 4096);
+  explicit Device(uint32_t planes = 4);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   DevicePorts& ports() { return *ports_; }
   Port& port(size_t plane) { return *ports_->ports()[plane]; }
+  Carrier& link() { return *port(0).same_host(); }  // of all planes
   size_t planes() const { return ports_->ports().size(); }
   uint32_t slot() const { return ports_->slot(); }
 
@@ -77,8 +79,8 @@ class Device {
 
 double seconds_now();
 
-// A frame to `slot` on the port's plane whose content follows from `seed`.
-bool send_pattern(Port& port, uint32_t slot, uint32_t seed, uint32_t length);
+// A frame to `slot` by a plane whose content follows from `seed`.
+bool send_pattern(Device& device, size_t plane, uint32_t slot, uint32_t seed, uint32_t length);
 // Checks the content of a frame made by send_pattern (addresses aside); gives its seed.
 bool check_pattern(const RxFrame& frame, uint32_t* seed);
 inline constexpr uint32_t kPatternBytesMin = 60;

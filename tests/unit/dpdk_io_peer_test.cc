@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,12 +20,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <string>
+#include <thread>
 
 #include "dpdk_io/eal.h"
+#include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/process_slot.h"
+#include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/import_redirect.h"
-#include "dpdk_io/process_slot.h"
-#include "dpdk_io/run_directory.h"
+#include "libmrc/port/station.h"
 #include "libmrc/wire/frame.h"
 #include "tests/patience.h"
 
@@ -66,6 +71,10 @@ RunDirectory::~RunDirectory() {
   unsetenv("MRC_RUNDIR");
 }
 
+std::vector<std::string> RunDirectory::all() const {
+  return list(path_);
+}
+
 std::vector<std::string> RunDirectory::leftovers() const {
   std::vector<std::string> names = list(path_);
   std::erase(names, "faults");
@@ -77,6 +86,7 @@ void RunDirectory::set_last_slot(uint32_t slot) const {
   FILE* file = std::fopen((path_ + "/last_slot").c_str(), "w");
   std::fprintf(file, "%u\n", slot);
   std::fclose(file);
+  chmod((path_ + "/last_slot").c_str(), 0600);
 }
 
 Peer::Peer(const std::vector<std::string>& role_and_arguments,
@@ -153,10 +163,9 @@ int Peer::wait_for_exit() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-Device::Device(uint32_t planes, uint32_t mbufs) {
+Device::Device(uint32_t planes) {
   DeviceConfig config;
   config.planes = planes;
-  config.mbufs = mbufs;
   std::string error;
   ports_ = DevicePorts::open(config, &error);
   if (ports_ == nullptr) {
@@ -187,7 +196,7 @@ bool Device::link_to(uint32_t slot, double seconds) {
     bool room = true;
     for (size_t plane = 0; plane < planes(); ++plane) {
       port(plane).resolve({}, first_qpn_of(slot), &next_hop);
-      room = room && port(plane).transmit_room(next_hop) > 0;
+      room = room && link().transmit_room(next_hop) > 0;
     }
     if (room) return true;
     sched_yield();
@@ -195,16 +204,14 @@ bool Device::link_to(uint32_t slot, double seconds) {
   return false;
 }
 
-bool send_pattern(Port& port, uint32_t slot, uint32_t seed, uint32_t length) {
-  MacAddress next_hop = port.address();
-  next_hop.bytes[4] = static_cast<uint8_t>(slot >> 8);
-  next_hop.bytes[5] = static_cast<uint8_t>(slot);
-  if (port.transmit_room(next_hop) == 0) return false;
+bool send_pattern(Device& device, size_t plane, uint32_t slot, uint32_t seed, uint32_t length) {
+  const MacAddress next_hop = station_of(slot, static_cast<Plane>(plane));
+  Carrier& link = device.link();
+  if (link.transmit_room(next_hop) == 0) return false;
   TxFrame frame;
-  if (port.acquire({&frame, 1}) != 1) return false;
-  const MacAddress own = port.address();
+  if (link.acquire({&frame, 1}) != 1) return false;
   std::memcpy(frame.data, next_hop.bytes.data(), 6);
-  std::memcpy(frame.data + 6, own.bytes.data(), 6);
+  frame.plane = static_cast<Plane>(plane);
   std::memcpy(frame.data + 12, &seed, 4);
   uint32_t state = seed * 2654435761u + length;
   for (uint32_t i = 16; i < length; ++i) {
@@ -212,7 +219,7 @@ bool send_pattern(Port& port, uint32_t slot, uint32_t seed, uint32_t length) {
     frame.data[i] = static_cast<uint8_t>(state >> i % 4 * 8);
   }
   frame.length = length;
-  port.transmit({&frame, 1});
+  link.transmit({&frame, 1});
   return true;
 }
 
@@ -253,23 +260,63 @@ int hold_slot() {
   return slot == nullptr ? 1 : 0;
 }
 
+bool write_file(const char* path, const std::string& text) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  const bool written = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  if (fd >= 0) close(fd);
+  return written;
+}
+
+// A mount namespace of the own, with the user that it is.
+bool enter_namespace() {
+  const std::string user = std::to_string(geteuid());
+  const std::string group = std::to_string(getegid());
+  return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_file("/proc/self/setgroups", "deny") &&
+         write_file("/proc/self/uid_map", user + " " + user + " 1") &&
+         write_file("/proc/self/gid_map", group + " " + group + " 1");
+}
+
+// The run directory becomes a disk without room, then one with room.
+int full_disk() {
+  const std::string directory = std::getenv("MRC_RUNDIR");
+  if (!enter_namespace() || mount("none", directory.c_str(), "tmpfs", 0, "size=16k,mode=700") != 0) {
+    say("no namespace");
+    return 0;
+  }
+  const std::string filler = directory + "/filler";
+  const int fd = open(filler.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  static const char bytes[1 << 16] = {};
+  while (write(fd, bytes, sizeof bytes) > 0) {
+  }
+  say("full");
+  std::string error;
+  say(ProcessSlot::claim(directory, 4, false, &error) != nullptr ? "a slot" : error);
+  say(map_fault_page(directory, &error) != nullptr ? "a page" : error);
+  static_cast<void>(!ftruncate(fd, 0));
+  error.clear();
+  const auto slot = ProcessSlot::claim(directory, 4, false, &error);
+  const bool good = slot != nullptr && map_fault_page(directory, &error) != nullptr;
+  say("room again: " + (good ? "ok" : error));
+  return 0;
+}
+
 // Sends one burst back to where it came from.
-void echo_once(Port& port, std::deque<std::vector<uint8_t>>* held) {
+void echo_once(Carrier& link, std::deque<std::vector<uint8_t>>* held) {
   RxFrame frames[kBurst];
-  const size_t count = port.receive(frames);
+  const size_t count = link.receive(frames);
   for (size_t i = 0; i < count; ++i) held->emplace_back(frames[i].data, frames[i].data + frames[i].length);
-  port.release({frames, count});
+  link.release({frames, count});
   while (!held->empty()) {
     const std::vector<uint8_t>& bytes = held->front();
     MacAddress back;
     std::memcpy(back.bytes.data(), bytes.data() + 6, 6);
     TxFrame frame;
-    if (port.transmit_room(back) == 0 || port.acquire({&frame, 1}) != 1) return;
+    if (link.transmit_room(back) == 0 || link.acquire({&frame, 1}) != 1) return;
     std::memcpy(frame.data, bytes.data(), bytes.size());
     std::memcpy(frame.data, bytes.data() + 6, 6);
-    std::memcpy(frame.data + 6, bytes.data(), 6);
     frame.length = static_cast<uint32_t>(bytes.size());
-    port.transmit({&frame, 1});
+    frame.plane = back.bytes[3];
+    link.transmit({&frame, 1});
     held->pop_front();
   }
 }
@@ -277,11 +324,22 @@ void echo_once(Port& port, std::deque<std::vector<uint8_t>>* held) {
 int echo(uint32_t planes) {
   Device device(planes);
   say(std::to_string(device.slot()));
-  std::vector<std::deque<std::vector<uint8_t>>> held(planes);
+  std::deque<std::vector<uint8_t>> held;
   for (unsigned round = 0; round % 256 != 0 || !input_closed(); ++round) {
-    for (uint32_t plane = 0; plane < planes; ++plane) echo_once(device.port(plane), &held[plane]);
+    echo_once(device.link(), &held);
     sched_yield();
   }
+  return 0;
+}
+
+// Wants a link for a second and closes its device.
+int try_to_link(uint32_t slot) {
+  {
+    Device device;
+    say(std::to_string(device.slot()));
+    say(device.link_to(slot, 1) ? "linked" : "no link");
+  }
+  say("closed");
   return 0;
 }
 
@@ -292,9 +350,9 @@ int flood(uint32_t slot) {
   say(std::to_string(device.slot()));
   for (uint32_t seed = 0;; ++seed) {
     for (size_t plane = 0; plane < device.planes(); ++plane) {
-      for (int i = 0; i < 8; ++i) send_pattern(device.port(plane), slot, seed, 60 + seed % 4000);
+      for (int i = 0; i < 8; ++i) send_pattern(device, plane, slot, seed, 60 + seed % 4000);
       RxFrame frames[kBurst];
-      device.port(plane).release({frames, device.port(plane).receive(frames)});
+      device.link().release({frames, device.link().receive(frames)});
     }
     sched_yield();
   }
@@ -305,7 +363,7 @@ int send_and_leave(uint32_t slot, uint32_t count) {
   Device device;
   if (!device.link_to(slot)) return 1;
   for (uint32_t seed = 0; seed < count;)
-    if (send_pattern(device.port(seed % device.planes()), slot, seed, 1000))
+    if (send_pattern(device, seed % device.planes(), slot, seed, 1000))
       ++seed;
     else
       sched_yield();
@@ -350,29 +408,52 @@ int check_start() {
     if (handler.sa_handler != handlers[number].sa_handler) return 4;
   }
   if (environment() != variables) return 5;
-  if (find_loaded_library("librte_net_memif.so") == nullptr) return 6;
+  if (find_loaded_library("librte_bus_vdev.so") == nullptr) return 6;
   if (find_loaded_library("mlx5") != nullptr || find_loaded_library("librte_net_ring") != nullptr) return 7;
+  if (find_loaded_library("librte_net_memif") != nullptr) return 8;
   return 0;
 }
 
 // 20 frames to the own process.
 bool loop_works(Device& device) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
-    Port& port = device.port(seed % device.planes());
-    if (!send_pattern(port, device.slot(), seed, 500)) return false;
+    const size_t plane = seed % device.planes();
+    if (!send_pattern(device, plane, device.slot(), seed, 500)) return false;
     RxFrame frame;
     uint32_t got = 0;
-    if (port.receive({&frame, 1}) != 1 || !check_pattern(frame, &got) || got != seed) return false;
-    port.release({&frame, 1});
+    if (device.link().receive({&frame, 1}) != 1 || !check_pattern(frame, &got) || got != seed) return false;
+    if (frame.plane != plane) return false;
+    device.link().release({&frame, 1});
   }
   return true;
+}
+
+std::map<int, std::string> open_files() {
+  std::map<int, std::string> files;
+  for (const std::string& number : list("/proc/self/fd")) {
+    char name[256] = {};
+    if (readlink(("/proc/self/fd/" + number).c_str(), name, sizeof name - 1) > 0)
+      files[std::stoi(number)] = name;
+  }
+  return files;
+}
+
+// Nothing that was opened here goes on to programs that the application starts. Says what does.
+int check_exec(uint32_t slot) {
+  const auto before = open_files();
+  Device device;
+  if (!device.link_to(slot)) return 1;
+  for (const auto& [fd, name] : open_files())
+    if (!before.contains(fd) && (fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0 && fcntl(fd, F_GETFD) >= 0) say(name);
+  say("all");
+  return 0;
 }
 
 int in_forked_child_of(Device& device) {
   // It sees a dead device, and does its parent no harm.
   RxFrame received;
   TxFrame sent;
-  if (device.port(0).receive({&received, 1}) != 0 || device.port(0).acquire({&sent, 1}) != 0) return 1;
+  if (device.link().receive({&received, 1}) != 0 || device.link().acquire({&sent, 1}) != 0) return 1;
   DeviceConfig config;
   std::string error;
   if (DevicePorts::open(config, &error) != nullptr || error.find("fork") == std::string::npos) return 2;
@@ -401,10 +482,13 @@ int run_role(const std::vector<std::string>& arguments) {
   const auto number = [&](size_t i) { return static_cast<uint32_t>(std::stoul(arguments.at(i))); };
   const std::string& role = arguments.at(0);
   if (role == "hold_slot") return hold_slot();
+  if (role == "full_disk") return full_disk();
   if (role == "echo") return echo(number(1));
+  if (role == "try_to_link") return try_to_link(number(1));
   if (role == "flood") return flood(number(1));
   if (role == "send_and_leave") return send_and_leave(number(1), number(2));
   if (role == "check_start") return check_start();
+  if (role == "check_exec") return check_exec(number(1));
   if (role == "check_fork") return check_fork();
   return 99;
 }
@@ -414,7 +498,7 @@ int run_role(const std::vector<std::string>& arguments) {
 #if defined(__SANITIZE_THREAD__)
 // The locks inside DPDK are not visible to the thread sanitizer.
 extern "C" const char* __tsan_default_suppressions() {
-  return "called_from_lib:librte_eal.so\ncalled_from_lib:librte_net_memif.so\n";
+  return "called_from_lib:librte_eal.so\n";
 }
 #endif
 

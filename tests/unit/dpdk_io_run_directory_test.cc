@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The run directory and the slots that processes claim in it.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <set>
+#include <vector>
 
-#include "dpdk_io/fault_page.h"
-#include "dpdk_io/process_slot.h"
-#include "dpdk_io/run_directory.h"
+#include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/process_slot.h"
+#include "dpdk_io/host/run_directory.h"
 #include "dpdk_io_peer.h"
 
 namespace mrc {
@@ -57,7 +61,7 @@ TEST_F(RunDirectoryTest, RefusesWhatIsNotTheUsersOwn) {
   const std::string open = base + "/open";
   mkdir(open.c_str(), 0700);
   chmod(open.c_str(), 0777);
-  EXPECT_NE(error_of(open).find("can be written by other users"), std::string::npos);
+  EXPECT_NE(error_of(open).find("is open to other users"), std::string::npos);
   chmod(open.c_str(), 0700);
   if (geteuid() == 0) {
     ASSERT_EQ(chown(open.c_str(), 12345, 12345), 0);
@@ -109,7 +113,19 @@ TEST(ProcessSlotTest, DeadProcessesAreClearedAwayAndTheirNumbersRest) {
   EXPECT_FALSE(read_slot(directory.path(), slot, &info));
   EXPECT_FALSE(directory.leftovers().empty());
   // What a process that died in the middle of something may have left.
-  for (const char* name : {"/ctl.77", "/link.77-80"}) fclose(fopen((directory.path() + name).c_str(), "w"));
+  const std::string number = std::to_string(slot);
+  for (const std::string& name : {"/stats." + number, "/state." + number}) {
+    fclose(fopen((directory.path() + name).c_str(), "w"));
+    chmod((directory.path() + name).c_str(), 0600);
+  }
+  for (const std::string& name : {"/ctl." + number, "/link." + number + "-1000"}) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strcpy(address.sun_path, (directory.path() + name).c_str());
+    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    close(fd);
+  }
 
   std::string error;
   auto next = ProcessSlot::claim(directory.path(), 4, false, &error);
@@ -156,6 +172,7 @@ TEST(FaultPageTest, ForeignFileIsRefused) {
   FILE* file = fopen((directory.path() + "/faults").c_str(), "w");
   fputs("something else altogether", file);
   fclose(file);
+  chmod((directory.path() + "/faults").c_str(), 0600);
   std::string error;
   EXPECT_EQ(map_fault_page(directory.path(), &error), nullptr);
   EXPECT_NE(error.find("is not a page of faults; remove the file"), std::string::npos);

@@ -13,11 +13,11 @@
 #include <array>
 #include <thread>
 
-#include "dpdk_io/control_loop.h"
 #include "dpdk_io/frame_filter.h"
+#include "dpdk_io/host/control_loop.h"
+#include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/link_monitor.h"
 #include "dpdk_io/next_hops.h"
-#include "dpdk_io/process_slot.h"
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/frame.h"
 
@@ -133,12 +133,12 @@ TEST(FrameFilterTest, SegmentRoutingHeadersAreSteppedOver) {
 TEST(NextHopsTest, NumbersStayAndAddressesChange) {
   NextHops hops;
   bool added = false;
-  const auto a = hops.number_of(IpAddress::v4(10, 0, 0, 1), &added);
+  const auto a = hops.number_of(IpAddress::v4(10, 0, 0, 1), NextHops::kMax, &added);
   ASSERT_TRUE(a && added);
-  const auto b = hops.number_of(IpAddress::v4(10, 0, 0, 2), &added);
+  const auto b = hops.number_of(IpAddress::v4(10, 0, 0, 2), NextHops::kMax, &added);
   ASSERT_TRUE(b && added);
   EXPECT_NE(*a, *b);
-  EXPECT_EQ(hops.number_of(IpAddress::v4(10, 0, 0, 1), &added), a);
+  EXPECT_EQ(hops.number_of(IpAddress::v4(10, 0, 0, 1), NextHops::kMax, &added), a);
   EXPECT_FALSE(added);
   EXPECT_FALSE(hops.known(*a));
   uint8_t mac[6] = {};
@@ -163,11 +163,14 @@ TEST(NextHopsTest, HasALimit) {
   for (uint32_t i = 0; i < NextHops::kMax; ++i) {
     const auto number = hops.number_of(IpAddress::v4(10, static_cast<uint8_t>(i >> 16),
                                                      static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i)),
-                                       &added);
+                                       NextHops::kMax, &added);
     ASSERT_EQ(number, i);
+    if (i + 1 == NextHops::kStrangersMax) {
+      EXPECT_FALSE(hops.number_of(IpAddress::v4(12, 0, 0, 0), NextHops::kStrangersMax, &added).has_value());
+    }
   }
-  EXPECT_FALSE(hops.number_of(IpAddress::v4(11, 0, 0, 0), &added).has_value());
-  EXPECT_TRUE(hops.number_of(IpAddress::v4(10, 0, 0, 0), &added).has_value());
+  EXPECT_FALSE(hops.number_of(IpAddress::v4(11, 0, 0, 0), NextHops::kMax, &added).has_value());
+  EXPECT_TRUE(hops.number_of(IpAddress::v4(10, 0, 0, 0), NextHops::kStrangersMax, &added).has_value());
 }
 
 // ---------------------------------------------------------------------------------------- the control loop
@@ -378,6 +381,7 @@ TEST(LinkMonitorTest, AskingResolves) {
 // ------------------------------------------------------------------------------------------------- slots
 
 TEST(HostWideSlotTest, IsUniqueBeyondTheRunDirectory) {
+  if (close(socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) != 0) GTEST_SKIP() << "needs CAP_NET_RAW";
   char one[] = "/tmp/mrc-slot-XXXXXX", two[] = "/tmp/mrc-slot-XXXXXX";
   ASSERT_TRUE(mkdtemp(one) != nullptr && mkdtemp(two) != nullptr);
   {

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "libmrc/memory/memory_table.h"
 
@@ -11,7 +13,8 @@ namespace {
 constexpr ProtectionDomain kDomain{7};
 
 TEST(MemoryTable, TranslatesInsideOnly) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[100];
   const MemoryKey key = table.add(kDomain, buffer, sizeof buffer, 0x1000, kRemoteWrite);
   EXPECT_EQ(table.translate(key, kDomain, 0x1000, 100, kRemoteWrite), buffer);
@@ -24,7 +27,8 @@ TEST(MemoryTable, TranslatesInsideOnly) {
 }
 
 TEST(MemoryTable, RefusesOtherDomainsAndRights) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[8];
   const MemoryKey key = table.add(kDomain, buffer, sizeof buffer, 0, kLocalWrite);
   EXPECT_EQ(table.translate(key, ProtectionDomain{8}, 0, 1, 0), nullptr);
@@ -33,21 +37,79 @@ TEST(MemoryTable, RefusesOtherDomainsAndRights) {
 }
 
 TEST(MemoryTable, AStaleKeyNeverMatches) {
-  MemoryTable table(3);
+  SeededRandom random(3);
+  MemoryTable table(random);
   uint8_t buffer[8];
   MemoryKey old = table.add(kDomain, buffer, sizeof buffer, 0, 0);
+  std::set<MemoryKey> stale;
   for (int i = 0; i < 2000; ++i) {
     EXPECT_TRUE(table.remove(old));
     EXPECT_FALSE(table.remove(old));
     const MemoryKey fresh = table.add(kDomain, buffer, sizeof buffer, 0, 0);
-    EXPECT_NE(fresh, old);
+    EXPECT_TRUE(stale.insert(old).second);
+    EXPECT_FALSE(stale.contains(fresh));
     EXPECT_EQ(table.find(old), nullptr);
     old = fresh;
   }
 }
 
+// Neither the next key of a process nor that of another one follows from those that were seen.
+TEST(MemoryTable, KeysHaveNoOrder) {
+  SeededRandom random(1);
+  MemoryTable table(random), other(random);
+  uint8_t buffer[8];
+  std::vector<uint32_t> keys;
+  for (int i = 0; i < 4000; ++i) {
+    keys.push_back(static_cast<uint32_t>(table.add(kDomain, buffer, sizeof buffer, 0, 0)));
+    EXPECT_NE(keys.back(), static_cast<uint32_t>(other.add(kDomain, buffer, sizeof buffer, 0, 0)));
+  }
+  // Each of the 32 bits is one half of the time, and changes half of the time.
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    unsigned ones = 0;
+    unsigned changes = 0;
+    for (size_t i = 1; i < keys.size(); ++i) {
+      ones += keys[i] >> bit & 1;
+      changes += (keys[i] ^ keys[i - 1]) >> bit & 1;
+    }
+    EXPECT_NEAR(ones, 2000, 250) << bit;
+    EXPECT_NEAR(changes, 2000, 250) << bit;
+  }
+  // Somebody who knows all of them and tries what is near finds little.
+  unsigned near = 0;
+  for (const uint32_t key : keys)
+    for (uint32_t step = 1; step <= 256; ++step)
+      near +=
+          table.find(MemoryKey{key + step}) != nullptr || table.find(MemoryKey{key + (step << 8)}) != nullptr;
+  EXPECT_LT(near, 10u) << "of two million guesses";
+}
+
+// Not once in 255 times, as it was.
+TEST(KeySequence, NoNumberComesTwice) {
+  SeededRandom random(5);
+  KeySequence keys(random);
+  std::vector<bool> seen(1u << 24);
+  for (uint32_t i = 0; i < 100000; ++i) {
+    const uint32_t number = KeySequence::number_of(keys.next());
+    ASSERT_NE(number, 0u);
+    ASSERT_FALSE(seen[number]) << i;
+    seen[number] = true;
+  }
+}
+
+TEST(MemoryTable, ManyRegionsAreAllFound) {
+  SeededRandom random(2);
+  MemoryTable table(random);
+  std::vector<uint8_t> buffer(20000);
+  std::vector<MemoryKey> keys;
+  for (size_t i = 0; i < buffer.size(); ++i) keys.push_back(table.add(kDomain, &buffer[i], 1, i, 0));
+  for (size_t i = 0; i < buffer.size(); i += 3) EXPECT_TRUE(table.remove(keys[i]));
+  for (size_t i = 0; i < buffer.size(); ++i)
+    EXPECT_EQ(table.translate(keys[i], kDomain, i, 1, 0), i % 3 == 0 ? nullptr : &buffer[i]);
+}
+
 TEST(MemoryTable, RefusesWhenFull) {
-  MemoryTable table(1, 4);
+  SeededRandom random(1);
+  MemoryTable table(random, 4);
   uint8_t buffer[1];
   for (int i = 0; i < 4; ++i) EXPECT_NE(table.add(kDomain, buffer, 1, 0, 0), MemoryKey{});
   EXPECT_EQ(table.add(kDomain, buffer, 1, 0, 0), MemoryKey{});
@@ -60,7 +122,8 @@ MemoryKey retagged(MemoryKey key) {
 }
 
 TEST(MemoryTable, WindowsShowAPartOfARegion) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[100];
   const MemoryKey region = table.add(kDomain, buffer, 100, 0x1000, kLocalWrite | kWindowBind);
   const MemoryKey window = table.add_window(kDomain, MemoryKind::kWindow);
@@ -85,7 +148,8 @@ TEST(MemoryTable, WindowsShowAPartOfARegion) {
 }
 
 TEST(MemoryTable, KeyedWindowsAreInvalidatedBeforeTheyAreBoundAgain) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[100];
   const MemoryKey region = table.add(kDomain, buffer, 100, 0, kLocalWrite | kWindowBind);
   const MemoryKey window = table.add_window(kDomain, MemoryKind::kKeyedWindow);
@@ -104,7 +168,8 @@ TEST(MemoryTable, KeyedWindowsAreInvalidatedBeforeTheyAreBoundAgain) {
 }
 
 TEST(MemoryTable, KeyedWindowsBelongToTheirQueuePair) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[100];
   const Accessor mine{kDomain, Qpn{17}};
   const Accessor other{kDomain, Qpn{18}};
@@ -119,7 +184,8 @@ TEST(MemoryTable, KeyedWindowsBelongToTheirQueuePair) {
 }
 
 TEST(MemoryTable, WindowsNeedARegionThatAllowsThem) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[100];
   const MemoryKey closed = table.add(kDomain, buffer, 100, 0, kLocalWrite);
   const MemoryKey readable = table.add(kDomain, buffer, 100, 0, kWindowBind);
@@ -133,7 +199,8 @@ TEST(MemoryTable, WindowsNeedARegionThatAllowsThem) {
 }
 
 TEST(MemoryTable, NothingIsZeroAndSwallowsAll) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   const MemoryKey key = table.add_nothing(kDomain);
   uint8_t* sink = table.translate(key, kDomain, 0x123456789, 4096, kLocalWrite);
   ASSERT_NE(sink, nullptr);
@@ -146,7 +213,8 @@ TEST(MemoryTable, NothingIsZeroAndSwallowsAll) {
 }
 
 TEST(MemoryTable, ARegionMayChange) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   uint8_t buffer[100];
   const MemoryKey key = table.add(kDomain, buffer, 50, 0, 0);
   EXPECT_TRUE(table.change(key, ProtectionDomain{8}, buffer + 50, 20, 0x100, kRemoteWrite));
@@ -156,10 +224,72 @@ TEST(MemoryTable, ARegionMayChange) {
 }
 
 TEST(MemoryTable, RandomKeysFindNothing) {
-  MemoryTable table(1);
+  SeededRandom random(1);
+  MemoryTable table(random);
   EXPECT_EQ(table.find(MemoryKey{}), nullptr);
   for (uint32_t key = 1; key < 0xF0000000u; key += 0x01234567u)
     EXPECT_EQ(table.find(MemoryKey{key}), nullptr);
+}
+
+TEST(MemoryTable, WhatIsLostHasNoRights) {
+  SeededRandom random(1);
+  MemoryTable table(random);
+  uint8_t buffer[200];
+  const MemoryKey key = table.add(kDomain, buffer, 100, 0x1000, kLocalWrite | kRemoteWrite | kWindowBind);
+  const MemoryKey other = table.add(kDomain, buffer + 100, 100, 0x2000, kLocalWrite);
+  const MemoryKey window = table.add_window(kDomain, MemoryKind::kWindow);
+  ASSERT_TRUE(table.bind({window, key, 0x1000, 100, kRemoteWrite, false}, kDomain));
+  EXPECT_FALSE(table.lose(buffer + 200));
+  EXPECT_EQ(table.losses(), 0u);
+  EXPECT_TRUE(table.lose(buffer + 99));
+  EXPECT_EQ(table.losses(), 1u);
+  EXPECT_EQ(table.translate(key, kDomain, 0x1000, 1, kLocalRead), nullptr);
+  EXPECT_EQ(table.translate(window, kDomain, 0x1000, 1, kRemoteWrite), nullptr);
+  EXPECT_NE(table.translate(other, kDomain, 0x2000, 1, kLocalWrite), nullptr);
+}
+
+int g_asked = 0;
+size_t g_asked_bytes = 0;
+bool g_there = true;
+
+TEST(MemoryTable, WhatIsOnDemandIsAskedForOncePerBurst) {
+  SeededRandom random(1);
+  MemoryTable table(random);
+  table.set_pager([](void*, size_t bytes, bool) {
+    ++g_asked;
+    g_asked_bytes = bytes;
+    return g_there;
+  });
+  std::vector<uint8_t> buffer(1 << 20);
+  const MemoryKey key = table.add(kDomain, buffer.data(), buffer.size(), 0, kRemoteWrite | kOnDemand);
+  const auto write = [&](uint64_t at) {
+    return table.translate(key, kDomain, at, 4096, kRemoteWrite) != nullptr;
+  };
+  EXPECT_TRUE(write(500'000));
+  EXPECT_EQ(g_asked_bytes, 4096u);
+  EXPECT_TRUE(write(500'000 + 4096));
+  EXPECT_EQ(g_asked_bytes, 65536u);
+  for (uint64_t at = 500'000; at < 560'000; at += 4096) EXPECT_TRUE(write(at));
+  EXPECT_EQ(g_asked, 2);
+  g_there = false;
+  EXPECT_TRUE(write(500'000));
+  EXPECT_FALSE(write(500'000 + 4096 + 65536)) << "nobody has said so";
+  table.doubt_presence();
+  EXPECT_FALSE(write(500'000));
+  g_there = true;
+  EXPECT_TRUE(write(buffer.size() - 8192));
+  EXPECT_TRUE(write(buffer.size() - 4096));
+  EXPECT_EQ(g_asked_bytes, 4096u) << "nothing behind the region";
+}
+
+TEST(MemoryTable, ToReadIsNotToWrite) {
+  SeededRandom random(1);
+  MemoryTable table(random);
+  table.set_pager([](void*, size_t, bool writes) { return !writes; });
+  uint8_t buffer[64];
+  const MemoryKey key = table.add(kDomain, buffer, sizeof buffer, 0, kRemoteRead | kRemoteWrite | kOnDemand);
+  EXPECT_NE(table.translate(key, kDomain, 0, 64, kRemoteRead), nullptr);
+  EXPECT_EQ(table.translate(key, kDomain, 0, 64, kRemoteWrite), nullptr);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // found as MRC 3.3 (a) and (b) find them, probes are answered like data. No window, no retransmission.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -96,6 +97,7 @@ struct FlowModel {
   // What was sent a round trip ago arrives now; what is missing is lost once a later packet of its path is
   // here, or anything sent a quarter of a round trip later.
   void hear() {
+    const Nanoseconds newest_before = newest_;
     for (; !flying_.empty() && flying_.front().sent_at + rtt <= now; flying_.pop_front()) {
       const Packet packet = flying_.front();
       if (!packet.arrives) {
@@ -106,6 +108,7 @@ struct FlowModel {
       newest_ = packet.sent_at;
       if (packet.probe) paths.probe_answered(packet.path, now);
     }
+    if (newest_ == newest_before) return;  // nothing arrived: nothing more is known of what is missing
     for (auto packet = missing_.begin(); packet != missing_.end();) {
       const bool same_path = paths.at(packet->path).delivered_order > packet->order;
       if (!same_path && newest_ <= packet->sent_at + rtt / 4) {

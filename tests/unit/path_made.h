@@ -2,6 +2,8 @@
 // Path sets for tests: so many paths on so many planes, all alike.
 #pragma once
 
+#include <cstdint>
+
 #include "libmrc/path/path_set.h"
 
 namespace mrc {

@@ -55,7 +55,7 @@ TEST(Doctor, LoadedKernelRdmaNeedsTheLauncherEvenWhenInstalled) {
 TEST(Doctor, LoadableKernelRdmaIsExplained) {
   Findings found = ordinary();
   found.kernel_rdma = KernelRdma::kLoadable;
-  EXPECT_TRUE(says(advise(found), "blacklist ib_core"));
+  EXPECT_TRUE(says(advise(found), "mrcctl install --blacklist-ib-core"));
 }
 
 TEST(Doctor, KernelRdmaThatCannotBeHidden) {

@@ -14,6 +14,7 @@ TEST(Negotiation, APeerIsAskedFromWhenItCanBeReached) {
     PairOptions options;
     options.b_reaches_a = next_hop_known;
     WirePair pair(options);
+    pair.set_step(kMillisecond);
     for (auto& port : pair.b.ports) port->linked = !next_hop_known;
     uint64_t word = 0;
     pair.post_receive(pair.a, 1, {pair.segment(pair.a, &word, 8, kLocalWrite)});
@@ -23,6 +24,7 @@ TEST(Negotiation, APeerIsAskedFromWhenItCanBeReached) {
     pair.run_for(5 * kSecond);
     EXPECT_TRUE(pair.b.sends.empty());
     EXPECT_EQ(pair.b.engine->counters().capability_requests_sent, 0u);
+    pair.set_step(50 * kMicrosecond);
     for (auto& port : pair.b.ports) port->linked = port->reachable = true;
     ASSERT_TRUE(pair.run([&] { return !pair.b.sends.empty(); }));
     EXPECT_EQ(pair.poll(pair.b.sends)[0].status, CompletionStatus::kSuccess);
@@ -30,15 +32,94 @@ TEST(Negotiation, APeerIsAskedFromWhenItCanBeReached) {
   }
 }
 
-TEST(Negotiation, APeerThatIsNeverReachedRefuses) {
+// It was stopped, or had no CPU: that says nothing about what it speaks.
+TEST(Negotiation, APeerThatIsSilentAtFirstIsAskedOn) {
   WirePair pair;
+  pair.set_step(50 * kMicrosecond);
+  bool silent = true;
+  for (auto& port : pair.a.ports) port->drop = [&](const PipePort::Frame&) { return silent; };
+  pair.run_for(10 * kSecond);
+  EXPECT_LT(pair.a.engine->counters().capability_requests_sent, 80u) << "ever less often";
+  silent = false;
+  uint64_t word = 0;
+  pair.post_receive(pair.b, 1, {pair.segment(pair.b, &word, 8, kLocalWrite)});
+  uint64_t data = 7;
+  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, &data, 8, 0)});
+  pair.ring(pair.a);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, 10 * kMillisecond)) << "asked at once";
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
+  EXPECT_EQ(word, 7u);
+}
+
+TEST(Negotiation, ARequestWaitsAsLongAsItsRetriesWould) {
+  PairOptions options;
+  options.timeout = kSecond;
+  WirePair pair(options);
+  pair.set_step(50 * kMicrosecond);
+  bool silent = true;
+  for (auto& port : pair.a.ports) port->drop = [&](const PipePort::Frame&) { return silent; };
+  uint64_t data = 7;
+  pair.post_receive(pair.b, 1, {pair.segment(pair.b, &data, 8, kLocalWrite)});
+  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, &data, 8, 0)});
+  pair.ring(pair.a);
+  pair.run_for(6 * kSecond);
+  silent = false;
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
+}
+
+// To a program that is what it is with any other request: nobody has answered.
+TEST(Negotiation, APeerThatNeverAnswersIsGivenUpInTime) {
+  WirePair pair;
+  pair.set_step(50 * kMicrosecond);
+  for (auto& port : pair.a.ports) port->drop = [](const PipePort::Frame&) { return true; };
+  pair.run_for(5 * kSecond);
+  uint64_t data = 7;
+  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, &data, 8, 0)});
+  pair.ring(pair.a);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, 3 * kSecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRetryExceeded);
+}
+
+TEST(Negotiation, APeerThatIsNeverReachedIsGivenUp) {
+  WirePair pair;
+  pair.set_step(kMillisecond);
   for (auto& port : pair.a.ports) port->linked = false;
   uint64_t data = 7;
   pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, &data, 8, 0)});
   pair.ring(pair.a);
   ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, 31 * kSecond));
-  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kLocalQpOperationError);
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRetryExceeded);
   EXPECT_GT(pair.now(), 29 * kSecond);
+}
+
+// The other process was stopped: first the ring to it fills, then nothing can be repeated any more. That must
+// end like any other silence; and so must a request that comes when the ring is full already.
+TEST(FullPorts, APeerThatTakesNothingIsGivenUpInTime) {
+  for (const bool sent_before : {true, false}) {
+    WirePair pair;
+    pair.set_step(50 * kMicrosecond);
+    uint64_t data = 7;
+    uint64_t there = 0;
+    const Segment target = pair.segment(pair.b, &there, 8, kLocalWrite | kRemoteWrite);
+    const auto write = [&](uint64_t id) {
+      SendRequest* request = pair.post(pair.a, Operation::kWrite, id, {pair.segment(pair.a, &data, 8, 0)});
+      request->remote_address = target.address;
+      request->remote_key = target.key;
+      pair.ring(pair.a);
+    };
+    write(1);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 1; }));
+    for (auto& port : pair.a.ports) port->drop = [](const PipePort::Frame&) { return true; };
+    if (sent_before) {
+      write(2);
+      pair.run_for(5 * kMillisecond);
+    }
+    for (auto& port : pair.a.ports) port->linked = false;
+    if (!sent_before) write(2);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond)) << sent_before;
+    EXPECT_EQ(pair.poll(pair.a.sends).back().status, CompletionStatus::kRetryExceeded);
+  }
 }
 
 }  // namespace

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Every operation between two engines: SEND, READ, atomics, shared receives, receiver not ready, fences,
-// errors.
+// Every operation between two engines: SEND, READ, atomics, windows, fences, errors. What is about receive
+// requests is in qp_receives_test.cc.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "tests/unit/qp_mixed_work.h"
-#include "tests/unit/qp_wire_pair.h"
+#include "tests/unit/qp_wire_tap.h"
 
 namespace mrc::test {
 namespace {
-
-std::vector<uint8_t> pattern(size_t bytes, uint8_t start) {
-  std::vector<uint8_t> data(bytes);
-  std::iota(data.begin(), data.end(), start);
-  return data;
-}
 
 TEST(Operations, SendScattersIntoTheReceive) {
   WirePair pair;
@@ -337,78 +329,6 @@ TEST(Operations, AnUnalignedAtomicIsRefused) {
   ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
   EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRemoteInvalidRequest);
   EXPECT_EQ(words[0], 1u);
-}
-
-TEST(Operations, ReceiverNotReadyComesAgain) {
-  WirePair pair;
-  uint8_t data[100] = {1, 2, 3};
-  uint8_t into[100] = {};
-  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, data, 100, 0)});
-  pair.ring(pair.a);
-  pair.run_for(2 * kMillisecond);
-  EXPECT_TRUE(pair.a.sends.empty());
-  EXPECT_GT(pair.b.engine->counters().not_ready_sent, 1u);
-  EXPECT_EQ(pair.a.engine->counters().paths_demoted, 0u) << "not ready says nothing about paths";
-  pair.post_receive(pair.b, 9, {pair.segment(pair.b, into, 100, kLocalWrite)});
-  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
-  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
-  EXPECT_EQ(0, std::memcmp(data, into, 100));
-}
-
-TEST(Operations, ReceiverNotReadyGivesUp) {
-  PairOptions options;
-  options.rnr_retry = 3;
-  WirePair pair(options);
-  pair.post(pair.a, Operation::kSend, 1, {});
-  pair.ring(pair.a);
-  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
-  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRnrRetryExceeded);
-  EXPECT_EQ(pair.b.engine->counters().not_ready_sent, 4u);
-}
-
-TEST(Operations, SharedReceivesAndTheirLimit) {
-  PairOptions options;
-  options.shared_entries = 16;
-  options.loss = 0.1;
-  options.jitter = true;
-  WirePair pair(options);
-  std::vector<std::vector<uint8_t>> into(10, std::vector<uint8_t>(3000));
-  for (uint64_t i = 0; i < 10; ++i)
-    pair.post_receive(pair.b, i, {pair.segment(pair.b, into[i].data(), 3000, kLocalWrite)});
-  pair.shared->arm(4);
-  auto data = pattern(3000, 1);
-  const Segment from = pair.segment(pair.a, data.data(), 3000, 0);
-  for (uint64_t i = 0; i < 10; ++i) {
-    pair.post(pair.a, Operation::kSendImm, i, {from})->immediate = static_cast<uint32_t>(i);
-    pair.ring(pair.a);
-  }
-  ASSERT_TRUE(pair.run([&] { return pair.b.receives.pushed() == 10; }));
-  uint32_t next = 0;
-  std::map<uint64_t, int> used;
-  for (const Completion& done : pair.poll(pair.b.receives)) {
-    EXPECT_EQ(done.immediate, next++);
-    ++used[done.work_id];
-    EXPECT_EQ(into[done.work_id], data);
-  }
-  EXPECT_EQ(used.size(), 10u);
-  EXPECT_EQ(pair.b.seen.limits, 1);
-}
-
-TEST(Operations, AReceiveThatIsTooShort) {
-  WirePair pair;
-  auto data = pattern(2000, 1);
-  std::vector<uint8_t> into(1000, 0xEE);
-  pair.post_receive(pair.b, 3, {pair.segment(pair.b, into.data(), 1000, kLocalWrite)});
-  pair.post_receive(pair.b, 4, {});
-  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, data.data(), 2000, 0)});
-  pair.ring(pair.a);
-  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty() && pair.b.receives.pushed() == 2; }));
-  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRemoteInvalidRequest);
-  const auto received = pair.poll(pair.b.receives);
-  EXPECT_EQ(received[0].status, CompletionStatus::kLocalLengthError);
-  EXPECT_EQ(received[0].work_id, 3u);
-  EXPECT_EQ(received[1].status, CompletionStatus::kFlushed);
-  EXPECT_EQ(into, std::vector<uint8_t>(1000, 0xEE));
 }
 
 // Whoever has received the last message may leave at once: the sender must still hear that it arrived.

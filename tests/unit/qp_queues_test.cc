@@ -29,6 +29,7 @@ TEST(CompletionQueue, KeepsOrderAndSaysWhenFull) {
   ASSERT_EQ(queue.poll(out), 4u);
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(out[i].work_id, i);
   EXPECT_TRUE(queue.empty());
+  EXPECT_FALSE(queue.push(completion(5))) << "behind a gap that nobody sees";
 }
 
 TEST(CompletionQueue, RemovesOneQueuePairOnly) {

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cstdint>
+#include <functional>
 #include <set>
+#include <vector>
 
 #include "tests/unit/qp_wire_pair.h"
 
@@ -16,12 +18,6 @@ inline PairOptions rc_options() {
   PairOptions options;
   options.transport = Transport::kRc;
   return options;
-}
-
-inline std::vector<uint8_t> pattern(size_t bytes, uint8_t start) {
-  std::vector<uint8_t> data(bytes);
-  std::iota(data.begin(), data.end(), start);
-  return data;
 }
 
 // What one end sends, as the other would decode it.

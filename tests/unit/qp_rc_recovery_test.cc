@@ -2,6 +2,8 @@
 // Plain RoCEv2 RC under loss, duplication and receivers that are not ready: go-back-N.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/unit/qp_mixed_work.h"
 #include "tests/unit/qp_rc_pair.h"
 

@@ -2,6 +2,8 @@
 // Plain RoCEv2 RC between two engines: every operation, what each looks like on the wire, errors and states.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "libmrc/wire/bytes.h"
 #include "tests/unit/golden/vectors.h"
 #include "tests/unit/qp_rc_pair.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <set>
 
@@ -270,6 +271,8 @@ struct Nacked {
     neth.reason = reason;
     neth.psn = packet.bth.psn + psn_change;
     neth.entropy = packet.entropy;
+    neth.source_qpn_low = static_cast<uint16_t>(pair.b.qp->qpn().value());
+    neth.destination_qpn_low = static_cast<uint16_t>(pair.a.qp->qpn().value());
     neth.timestamp = static_cast<uint16_t>(packet.time.timestamp + stamp_change);
     tap.clear();
     inject(pair, pair.a, {}, bth, neth);

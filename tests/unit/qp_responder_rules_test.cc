@@ -2,6 +2,8 @@
 // What MRC asks of a responder, rule by rule (docs/protocol.md), seen on the wire.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/unit/qp_wire_tap.h"
 
 namespace mrc::test {
@@ -91,6 +93,8 @@ TEST(ResponderRules, WhatMakesASackGoOut) {
   probe.destination = pair.b.qp->qpn();
   Peth peth;
   peth.probe_id = 77;
+  peth.source_qpn_low = static_cast<uint16_t>(pair.a.qp->qpn().value());
+  peth.destination_qpn_low = static_cast<uint16_t>(pair.b.qp->qpn().value());
   inject(pair, pair.b, {}, probe, peth);
   pair.run_for(3 * kMicrosecond);
   ASSERT_EQ(tap.count(Opcode::kSack), 1u) << "a probe";

@@ -2,6 +2,9 @@
 // MRC 6, RFC 8754: paths whose profile asks for a routing header send one, and the peer reads past it.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
+
 #include "tests/unit/qp_wire_tap.h"
 
 namespace mrc::test {

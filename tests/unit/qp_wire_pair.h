@@ -4,13 +4,17 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "libmrc/engine/engine.h"
@@ -18,17 +22,21 @@
 
 namespace mrc::test {
 
-class PipePort : public Port {
+class PipePort : public Port, public Carrier {
  public:
   using Frame = std::vector<uint8_t>;
   MacAddress address() const override { return {}; }
   bool link_up() const override { return up; }
-  bool resolve(const IpAddress&, Qpn qpn, MacAddress*) override {
+  Carrier* wire() override { return this; }
+  bool resolve(const IpAddress&, Qpn qpn, MacAddress* to) override {
     asked_for = qpn;
+    *to = next_hop;
     return reachable;
   }
+  bool speaks_for_host(const MacAddress&) const override { return speaks; }
   size_t receive(std::span<RxFrame> frames) override {
     size_t count = 0;
+    if (!up) arrived.clear();
     while (count < frames.size() && !arrived.empty() && arrived.begin()->first <= now) {
       lent_.push_back(std::move(arrived.begin()->second));
       arrived.erase(arrived.begin());
@@ -39,12 +47,13 @@ class PipePort : public Port {
   void release(std::span<const RxFrame>) override { lent_.clear(); }
   size_t transmit_room(const MacAddress&) override { return linked ? kBurst : 0; }
   size_t acquire(std::span<TxFrame> frames) override {
+    if (!buffers) return 0;
     for (TxFrame& frame : frames) frame = {new uint8_t[kFrameBytesMax], 0, nullptr};
     return frames.size();
   }
   void transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) {
-      if (!linked) continue;
+      if (!linked || !up) continue;
       const Frame copy(frame.data, frame.data + frame.length);
       if (drop && drop(copy)) continue;
       for (uint32_t left = copies ? copies(copy) : 1; left > 0; --left)
@@ -58,9 +67,12 @@ class PipePort : public Port {
 
   PipePort* peer = nullptr;
   bool reachable = true;
-  bool linked = true;  // else the link to the peer is still being made
+  MacAddress next_hop;
+  bool speaks = true;
+  bool buffers = true;  // else there are none left
+  bool linked = true;   // else the link to the peer is still being made
   Qpn asked_for;
-  bool up = true;
+  bool up = true;  // else nothing comes through
   std::multimap<Nanoseconds, Frame> arrived;
   std::function<bool(const Frame&)> drop;
   std::function<uint32_t(const Frame&)> copies;  // that arrive of one frame
@@ -114,10 +126,17 @@ struct PairOptions {
   uint8_t access = kRemoteWrite | kRemoteRead | kRemoteAtomic;
   uint32_t shared_entries = 0;  // of a shared receive queue at end b
   uint32_t receive_entries = 64;
+  const XrcDomain* served = nullptr;        // both are of XRC, and b serves this
   bool b_sends = true;                      // else it stays in RTR
   bool b_reaches_a = true;                  // else its ports know no next hop at first
   std::function<void(EngineConfig*)> tune;  // of both engines
 };
+
+inline std::vector<uint8_t> pattern(size_t bytes, uint8_t start) {
+  std::vector<uint8_t> data(bytes);
+  std::iota(data.begin(), data.end(), start);
+  return data;
+}
 
 class WirePair {
  public:
@@ -163,7 +182,9 @@ class WirePair {
       config.transport = options.transport;
       config.type = options.type;
       config.lossy = options.lossy;
+      config.xrc = options.served != nullptr;
       if (end == &b) config.shared_receives = shared.get();
+      if (end == &b) config.served = options.served;
       end->qp = end->engine->create(config);
     }
     reconnect(options);
@@ -175,6 +196,9 @@ class WirePair {
   }
 
   static constexpr ProtectionDomain kDomain{1};
+
+  // How often both engines are asked; for tests that wait for seconds.
+  void set_step(Nanoseconds step) { step_ = step; }
 
   // Runs both engines until `done` or the time is over.
   template <typename Done>
@@ -193,7 +217,7 @@ class WirePair {
   // Time goes by, but these do not run.
   void pause(Nanoseconds time, std::initializer_list<const End*> asleep) {
     for (const Nanoseconds end = now_ + time; now_ < end;) {
-      now_ += kMicrosecond;
+      now_ += std::min(step_, end - now_);
       for (End* each : {&a, &b})
         if (std::find(asleep.begin(), asleep.end(), each) == asleep.end()) progress(*each);
     }
@@ -283,7 +307,7 @@ class WirePair {
   }
 
   void step() {
-    now_ += kMicrosecond;
+    now_ += step_;
     for (End* end : {&a, &b}) progress(*end);
   }
   void progress(End& end) {
@@ -293,6 +317,7 @@ class WirePair {
 
   std::mt19937_64 random_;
   Nanoseconds now_ = 0;
+  Nanoseconds step_ = kMicrosecond;
 };
 
 }  // namespace mrc::test

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "libmrc/reliability/retry.h"
 
 namespace mrc {

@@ -3,7 +3,9 @@
 // code with the writer but the headers' store().
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <vector>
 
 #include "libmrc/wire/bytes.h"

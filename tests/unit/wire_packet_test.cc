@@ -187,6 +187,21 @@ TEST(Decode, RefusesWithTheRightReason) {
               {"IPv6 ICMP", "probe_ipv6", kNotUdp, [](Bytes& b, const Layout&) { b[20] = 58; }},
               {"IPv6 fragment", "probe_ipv6", kFragment, [](Bytes& b, const Layout&) { b[20] = 44; }},
               {"IPv6 hop-by-hop", "probe_ipv6", kBadIpHeader, [](Bytes& b, const Layout&) { b[20] = 0; }},
+              {"IPv6 source that stands for IPv4", "probe_ipv6", kBadIpHeader,
+               [](Bytes& b, const Layout&) {
+                 std::memset(&b[22], 0, 10);
+                 b[32] = b[33] = 0xFF;
+               }},
+              {"IPv6 destination that stands for IPv4", "probe_ipv6", kBadIpHeader,
+               [](Bytes& b, const Layout&) {
+                 std::memset(&b[38], 0, 10);
+                 b[48] = b[49] = 0xFF;
+               }},
+              {"IPv6 source that stands for IPv4, inside SRv6", "probe_srv6", kBadIpHeader,
+               [](Bytes& b, const Layout& at) {
+                 std::memset(&b[at.inner + 8], 0, 10);
+                 b[at.inner + 18] = b[at.inner + 19] = 0xFF;
+               }},
               {"IPv6 routing inside SRv6", "probe_srv6", kBadIpHeader,
                [](Bytes& b, const Layout& at) { b[at.inner + 6] = 43; }},
               {"two levels of encapsulation", "probe_srv6", kNotUdp,
@@ -352,20 +367,25 @@ TEST(Decode, RefusesMoreThanTheLargestMtu) {
   EXPECT_EQ(decode_exact(bytes, &packet), DecodeError::kBadPayload);
 }
 
-// MRC's twelve, the sixteen of the extension, RC's 23 and UD's two.
+// MRC's twelve, the seventeen of the extension, RC's 24, UD's two, and those of XRC. ATOMIC WRITE has
+// different codes.
 std::set<int> known_opcodes() {
-  std::set<int> known{0xD8, 0xD9, 0xDC, 0xDD, 0xDE, 0x64, 0x65};
+  std::set<int> known{0xD5, 0xD8, 0xD9, 0xDC, 0xDD, 0xDE, 0x1D, 0x64, 0x65};
   for (int opcode = 0x00; opcode <= 0x17; ++opcode) {
     if (opcode == 0x15) continue;
     known.insert(opcode);
     known.insert(0xC0 | opcode);
+    known.insert(0xA0 | opcode);  // XRC
+    // Of MRC's XRC only requests: its answers are as ever.
+    const bool answers = opcode >= 0x0D && opcode <= 0x12;
+    if (!answers) known.insert(0xE0 | opcode);
   }
   return known;
 }
 
 TEST(Decode, KnowsItsOpcodes) {
   const std::set<int> known = known_opcodes();
-  EXPECT_EQ(known.size(), 53u);
+  EXPECT_EQ(known.size(), 95u);
   for (int opcode = 0; opcode < 256; ++opcode) {
     Bytes bytes = golden_bytes("probe_ipv6");
     bytes[kEthernetBytes + kIpv6Bytes + kUdpBytes] = static_cast<uint8_t>(opcode);

@@ -3,6 +3,7 @@
 // lengths.
 #include <gtest/gtest.h>
 
+#include <span>
 #include <vector>
 
 #include "tests/unit/golden/layout.h"

@@ -21,34 +21,42 @@ ended() {
   cat "$scratch/client.log"
 }
 
-# ucx TLS TEST ARGUMENTS...: ucx_perftest; the last line of its table has the rate.
+# ucx TLS TEST ARGUMENTS...: ucx_perftest; the last line of its table has the rate. Newer ones have strong fences for
+# the devices of one vendor only, and take them for the others too if nobody objects.
 ucx() {
-  local transports=$1 test=$2 port
+  local transports=$1 test=$2 port alone=()
   shift 2
-  port=$(mrc_free_port)
-  export UCX_TLS=$transports
-  mrc_start "$scratch/server.log" "${as_user[@]}" ucx_perftest -p "$port"
+  port=$(free_port)
+  export UCX_TLS=$transports UCX_FENCE_MODE=weak
+  # Where it is built with MPI it believes that mpirun has started it, unless it is told otherwise.
+  [[ $(ucx_perftest -h 2>&1 || true) != *'MPI mode'* ]] || alone=(-P 0)
+  mrc_start "$scratch/server.log" "${as_user[@]}" ucx_perftest "${alone[@]}" "${server_words[@]}" -p "$port"
   server=$mrc_pid
   mrc_await_listener "$port" "$server" || fail "ucx_perftest does not listen"
-  mrc_start "$scratch/client.log" "${as_user[@]}" ucx_perftest 127.0.0.1 -p "$port" -t "$test" "$@"
+  mrc_start "$scratch/client.log" "${as_user[@]}" ucx_perftest "${alone[@]}" 127.0.0.1 -p "$port" -t "$test" "$@"
   client=$mrc_pid
   ended ucx_perftest -t "$test" "$@"
   grep -qE '^Final: +[1-9][0-9]*' "$scratch/client.log" || fail "ucx_perftest -t $test has no result"
 }
 
-# uct TRANSPORT TEST ARGUMENTS...: the same without UCP above, so that nothing takes the place of the operation.
-uct() { ucx all "$2" -d mrc0:1 -x "$1" "${@:3}"; }
+# uct TRANSPORT TEST ARGUMENTS...: the same without UCP above, so that nothing takes the place of the operation. Newer
+# servers want to be told the device as well.
+server_words=()
+uct() {
+  server_words=(-d mrc0:1 -x "$1")
+  ucx all "$2" "${server_words[@]}" "${@:3}"
+}
 
 # mpi RANKS MCA...: the checker of every byte, on that many ranks.
 mpi() {
   local ranks=$1
   shift
-  local arguments=(--oversubscribe --mca btl '^vader,tcp,openib,uct' "$@")
+  local arguments=(--oversubscribe --mca btl '^sm,vader,tcp,openib,uct' "$@")
   [[ $as == as-nobody ]] || ((EUID != 0)) || arguments+=(--allow-run-as-root)
   # PMIx keeps its sockets below TMPDIR, whose name has to be short.
   export TMPDIR=$scratch/tmp OMPI_MCA_rmaps_base_oversubscribe=1
   mkdir -m 1777 "$TMPDIR"
-  "${as_user[@]}" mpirun -np "$ranks" "${arguments[@]}" "$bin/mpi_check" --max 16777216 \
+  "${as_user[@]}" mpirun -np "$ranks" "${arguments[@]}" "$bin/mpi_check" --max "${mpi_max:-16777216}" \
     >"$scratch/mpi.log" 2>&1 || fail "mpirun ended with status $?"
   grep -q "mpi_check: $ranks ranks, all bytes are right" "$scratch/mpi.log" || fail 'mpi_check did not end well'
   cat "$scratch/mpi.log"
@@ -57,7 +65,7 @@ mpi() {
 # fabric PROVIDER ENDPOINT DOMAIN: libfabric's ping-pong with its check of the data, over the verbs provider.
 fabric() {
   local port
-  port=$(mrc_free_port)
+  port=$(free_port)
   mrc_start "$scratch/server.log" "${as_user[@]}" fi_pingpong -p "$1" -e "$2" -d "$3" -I 50 -c -B "$port"
   server=$mrc_pid
   mrc_await_listener "$port" "$server" || fail "fi_pingpong does not listen"
@@ -71,7 +79,7 @@ fabric() {
 io_demo_pair() {
   local transports=$1 port server
   shift
-  port=$(mrc_free_port)
+  port=$(free_port)
   export UCX_TLS=$transports UCX_SOCKADDR_TLS_PRIORITY=rdmacm
   mrc_start "$scratch/server.log" "${as_user[@]}" io_demo -p "$port" -q "$@"
   server=$mrc_pid
@@ -88,7 +96,7 @@ io_demo_pair() {
 fio_pair() {
   local verb=$1 port common side
   shift
-  port=$(mrc_free_port)
+  port=$(free_port)
   common=(--ioengine=rdma --port="$port" --bs=64k --size=16m --thread "$@")
   mrc_start "$scratch/server.log" "${as_user[@]}" fio --name=server "${common[@]}" --iodepth=512 --rw=read
   server=$mrc_pid
@@ -109,7 +117,7 @@ fio_pair() {
 # fio_notices: who takes SENDs without the marks that it wants says so. Otherwise the others would prove nothing.
 fio_notices() {
   local port common
-  port=$(mrc_free_port)
+  port=$(free_port)
   common=(--ioengine=rdma --port="$port" --bs=64k --size=1m --thread --verify_state_save=0)
   mrc_start "$scratch/server.log" "${as_user[@]}" fio --name=server "${common[@]}" --iodepth=512 --rw=read --verify=crc32c
   server=$mrc_pid
@@ -125,7 +133,7 @@ fio_notices() {
 # fio_refuses RW MESSAGE: fio has no such mode for this engine, whatever the device. It says so before it connects.
 fio_refuses() {
   local status=0
-  "${as_user[@]}" fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port="$(mrc_free_port)" --bs=64k --size=1m \
+  "${as_user[@]}" fio --name=client --ioengine=rdma --hostname=127.0.0.1 --port="$(free_port)" --bs=64k --size=1m \
     --thread --verb=write --rw="$1" >"$scratch/client.log" 2>&1 || status=$?
   ((status != 0)) || fail "fio takes --rw=$1: docs/verbs.md says that it does not"
   grep -qF "$2" "$scratch/client.log" || fail "fio does not say: $2"
@@ -168,6 +176,7 @@ case $name in
   ucx_cm_ud) io_demo_pair ud_v,self -o read,write -d 1:65536 ;;
   mpi_ucx_2) mpi 2 --mca pml ucx -x UCX_TLS=rc_v,self ;;
   mpi_ucx_4) mpi 4 --mca pml ucx -x UCX_TLS=rc_v,self ;;
+  mpi_ud_4) mpi_max=65536 mpi 4 --mca pml ucx -x UCX_TLS=ud_v,self ;;
   mpi_ofi_2) mpi 2 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
   mpi_ofi_4) mpi 4 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' ;;
   fi_info)

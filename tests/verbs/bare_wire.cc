@@ -16,8 +16,8 @@
 
 #include "dpdk_io/eal.h"
 #include "dpdk_io/ethdev_device.h"
+#include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/packet_pool.h"
-#include "dpdk_io/process_slot.h"
 #include "libmrc/port/port.h"
 #include "libmrc/wire/frame.h"
 
@@ -73,7 +73,7 @@ class Bench {
     options.megabytes += PacketPool::megabytes(4096);
     options.drivers.push_back(driver_library(port));
     if (start_eal(&error, options)) pool_ = PacketPool::create(4096, &error);
-    if (pool_ != nullptr) device_ = EthdevDevice::open({port, slot, 4188, pool_->mempool()}, &error);
+    if (pool_ != nullptr) device_ = EthdevDevice::open({port, slot, 4192, pool_->mempool()}, &error);
     if (device_ != nullptr) return;
     std::fprintf(stderr, "%s\n", error.c_str());
     std::exit(1);

@@ -16,6 +16,7 @@ mkdir -p "$scratch"
 finish() {
   stop_watchdog
   mrc_stop_all
+  [[ ! -s $scratch/ports ]] || xargs -d '\n' rm -f <"$scratch/ports"
   rm -rf "$scratch"
 }
 trap finish EXIT
@@ -34,6 +35,20 @@ fail() {
     tail -n 40 "$log"
   done
   exit 1
+}
+
+# A TCP port of this case alone: others that run beside it do not listen yet either. They see a link to its directory;
+# where that is gone, the case was killed.
+free_port() {
+  local port link
+  while :; do
+    port=$(mrc_free_port)
+    link=$build_dir/t/port.$port
+    [[ -e $link ]] || rm -f "$link"
+    ! ln -sT "$scratch" "$link" 2>/dev/null || break
+  done
+  printf '%s\n' "$link" >>"$scratch/ports"
+  printf '%s\n' "$port"
 }
 
 skip() {
@@ -58,7 +73,7 @@ await_cm_listener() {
   local tries=0
   until grep -qsE '^[0-9]+ [0-9a-f]+ 1 ' "$MRC_RUNDIR/cm.$1.$2"; do
     kill -0 "$3" 2>/dev/null || return 1
-    ((tries++ < 400)) || return 1
+    ((tries++ < 1200)) || return 1
     sleep 0.05
   done
 }

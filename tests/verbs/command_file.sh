@@ -11,10 +11,10 @@ if [[ $backend != got ]]; then
   [[ -c /dev/fuse ]] || { echo 'SKIPPED: there is no /dev/fuse'; exit 77; }
 fi
 
-daemon= child= scratch=
+daemon='' child='' scratch=''
 finish() {
   [[ -z $child ]] || kill -TERM "$child" 2>/dev/null || true
-  [[ -z $daemon ]] || { kill -TERM "$daemon" && wait "$daemon" || true; }
+  if [[ -n $daemon ]] && kill -TERM "$daemon"; then wait "$daemon" || true; fi
   [[ -z $scratch ]] || rm -rf "$scratch"
 }
 trap finish EXIT

@@ -20,3 +20,8 @@ foreach(backend got fuse broker)
     endforeach()
   endif()
 endforeach()
+
+if(NOT MRC_SANITIZE)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  mrc_verbs_test(mrcd 60 ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/mrcd_test.py $<TARGET_FILE:mrcd>)
+endif()

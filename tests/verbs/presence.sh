@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# How programs find mrc0: each way in, mrcctl doctor, and what an installation writes.
+# How programs find mrc0: each way in, mrcctl doctor, and what mrcctl install writes and takes back.
 #   presence.sh SOURCE_DIR BUILD_DIR CASE [as-nobody]
 set -euo pipefail
 # shellcheck source=case.sh
@@ -59,11 +59,82 @@ case $name in
     says '^PROBLEM .*run directory'
     ;;
   install)
-    "$bin/mrcctl" install "$scratch/root" >/dev/null
-    read -r word provider <"$scratch/root/etc/libibverbs.d/mrc.driver"
+    root=$scratch/root
+    mkdir -p "$root/etc"
+    files() { (cd "$root" && find . -mindepth 1 | sort); }
+    before=$(files)
+    # control STATUS WORD...
+    control() {
+      local wanted=$1 got=0
+      shift
+      "$bin/mrcctl" "$@" >"$scratch/out.log" 2>&1 || got=$?
+      ((got == wanted)) || fail "'mrcctl $*' ended with status $got, not $wanted"
+    }
+    # Help and words that are not known change nothing, nor does saying what would be done.
+    (
+      cd "$scratch"
+      control 0 install --help
+      grep -q '^usage: mrcctl' out.log || fail 'install --help shows no help'
+      for words in './root' '--root' '--root ./absent' '--root ./root --yess' '--root ./root --yes more'; do
+        # shellcheck disable=SC2086
+        control 2 install $words
+      done
+      control 2 uninstall --root ./root --blacklist-ib-core
+      [[ ! -e ./--help && ! -e ./absent ]] || fail 'a folder was made of a word'
+    )
+    control 0 install --root "$root"
+    [[ $(grep -c '^  would be made ' "$scratch/out.log") == 2 ]] || fail 'it does not say what would be made'
+    grep -q 'Nothing has been changed' "$scratch/out.log" || fail 'it does not say that nothing was changed'
+    [[ $(files) == "$before" ]] || fail 'something was changed without --yes'
+
+    control 0 install --root "$root" --yes
+    read -r word provider < <(grep -v '^#' "$root/etc/libibverbs.d/mrc.driver")
     [[ $word == driver && -e $provider-rdmav34.so ]] || fail 'the driver file does not name the provider'
-    grep -q '^L /dev/infiniband/uverbs-mrc0 .* ../null$' "$scratch/root/usr/lib/tmpfiles.d/mrc.conf" || fail 'no device file'
-    grep -qx 'blacklist ib_core' "$scratch/root/etc/modprobe.d/mrc.conf" || fail 'ib_core is not kept away'
+    grep -q '^L /dev/infiniband/uverbs-mrc0 .* ../null$' "$root/etc/tmpfiles.d/mrc.conf" || fail 'no device file'
+    [[ ! -e $root/etc/modprobe.d ]] || fail 'kernel modules were touched'
+    control 0 install --root "$root" --yes --blacklist-ib-core
+    grep -qx 'blacklist ib_core' "$root/etc/modprobe.d/mrc.conf" || fail 'ib_core is not kept away'
+    [[ $(grep -c '^  unchanged ' "$scratch/out.log") == 2 ]] || fail 'repeating it changes something'
+    control 0 install --root "$root" --yes --blacklist-ib-core
+    [[ $(grep -c '^  unchanged ' "$scratch/out.log") == 3 ]] || fail 'repeating it changes something'
+    ;;
+  uninstall)
+    root=$scratch/root
+    mkdir -p "$root/etc/tmpfiles.d"
+    control=("$bin/mrcctl")
+    files() { (cd "$root" && find . | sort && find . -type f -exec md5sum {} + | sort); }
+    before=$(files)
+    "${control[@]}" uninstall --root "$root" --yes >"$scratch/out.log"
+    [[ $(files) == "$before" ]] || fail 'it removed what was not its own'
+    "${control[@]}" install --root "$root" --yes --blacklist-ib-core >"$scratch/out.log"
+    # systemd made this from the file.
+    mkdir -p "$root/dev/infiniband"
+    ln -s ../null "$root/dev/infiniband/uverbs-mrc0"
+    installed=$(files)
+    "${control[@]}" uninstall --root "$root" >"$scratch/out.log"
+    [[ $(grep -c '^  would be removed ' "$scratch/out.log") == 4 ]] || fail 'it does not say what would be removed'
+    [[ $(files) == "$installed" ]] || fail 'something was changed without --yes'
+    "${control[@]}" uninstall --root "$root" --yes >"$scratch/out.log"
+    rmdir "$root/dev/infiniband" "$root/dev"
+    [[ $(files) == "$before" ]] || fail 'something is left, or too much is gone'
+
+    # A file that somebody has changed, and one that somebody else has made, are named and stay.
+    "${control[@]}" install --root "$root" --yes >"$scratch/out.log"
+    echo '# and this' >>"$root/etc/tmpfiles.d/mrc.conf"
+    mkdir "$root/etc/modprobe.d"
+    echo 'blacklist ib_core' >"$root/etc/modprobe.d/mrc.conf"
+    ! "${control[@]}" uninstall --root "$root" --yes >"$scratch/out.log" || fail 'it takes everything for removed'
+    grep -q '^  left .*/etc/tmpfiles.d/mrc.conf (changed' "$scratch/out.log" || fail 'the changed file is not named'
+    grep -q '^  left .*/etc/modprobe.d/mrc.conf (not made' "$scratch/out.log" || fail 'the foreign file is not named'
+    grep -qx '# and this' "$root/etc/tmpfiles.d/mrc.conf" || fail 'the changed file is gone'
+    [[ -e $root/etc/modprobe.d/mrc.conf && ! -e $root/etc/libibverbs.d ]] || fail 'the wrong file was removed'
+    # Nor does install write over them; one that says the same is as good as its own.
+    echo 'L /dev/else - - - - ../null' >"$root/etc/tmpfiles.d/mrc.conf"
+    foreign=$(md5sum "$root"/etc/*/mrc.conf)
+    ! "${control[@]}" install --root "$root" --yes --blacklist-ib-core >"$scratch/out.log" || fail 'nothing was in its way'
+    grep -q '^  in the way .*/etc/tmpfiles.d/mrc.conf' "$scratch/out.log" || fail 'what is in the way is not named'
+    grep -q '^  unchanged .*/etc/modprobe.d/mrc.conf' "$scratch/out.log" || fail 'a file that says the same is in the way'
+    [[ $(md5sum "$root"/etc/*/mrc.conf) == "$foreign" ]] || fail 'a file of somebody else was changed'
     ;;
   *)
     fail "there is no case '$name'"

@@ -11,7 +11,6 @@ namespace {
 
 constexpr uint32_t kQueueKey = 0x1234;
 constexpr size_t kGrh = 40;
-constexpr size_t kThere = 512 << 10;
 
 class DatagramTest : public LoopTest {
  protected:

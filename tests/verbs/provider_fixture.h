@@ -6,6 +6,7 @@
 #include <infiniband/verbs.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -14,6 +15,8 @@
 namespace provider_test {
 
 using namespace std::chrono_literals;
+
+inline constexpr size_t kThere = 512 << 10;  // where in the region things arrive
 
 inline ibv_context* open_device() {
   int count = 0;

@@ -62,7 +62,7 @@ TEST_F(ObjectsTest, RegionsAreChecked) {
   EXPECT_EQ(ibv_reg_mr(domain, memory, SIZE_MAX, kBoth), nullptr);
   EXPECT_EQ(ibv_reg_mr(domain, memory, 64, IBV_ACCESS_REMOTE_WRITE), nullptr);
   EXPECT_EQ(errno, EINVAL);
-  EXPECT_EQ(ibv_reg_mr(domain, memory, 64, kBoth | IBV_ACCESS_ON_DEMAND), nullptr);
+  EXPECT_EQ(ibv_reg_mr(domain, memory, 64, kBoth | 1 << 15), nullptr);  // means nothing yet
   EXPECT_EQ(errno, EOPNOTSUPP);
 }
 
@@ -109,7 +109,7 @@ TEST_F(ObjectsTest, LimitsAreWhatTheDeviceSays) {
 
 TEST_F(ObjectsTest, WhatIsNotOfferedIsRefused) {
   ibv_qp_init_attr wanted = queue_pair_wanted(queue, queue);
-  for (const ibv_qp_type type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_SEND, IBV_QPT_DRIVER}) {
+  for (const ibv_qp_type type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_RECV, IBV_QPT_DRIVER}) {
     wanted.qp_type = type;
     expect_refused(wanted, EOPNOTSUPP);
   }
@@ -117,12 +117,9 @@ TEST_F(ObjectsTest, WhatIsNotOfferedIsRefused) {
   srq.attr = {10, 1, 0};
   srq.comp_mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
   srq.pd = domain;
-  srq.srq_type = IBV_SRQT_XRC;
+  srq.srq_type = IBV_SRQT_TM;
   EXPECT_EQ(ibv_create_srq_ex(context, &srq), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  ibv_values_ex values{};
-  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
-  EXPECT_NE(ibv_query_rt_values_ex(context, &values), 0);
 }
 
 TEST_F(ObjectsTest, TransitionsFollowTheBook) {
@@ -182,8 +179,10 @@ TEST_F(ObjectsTest, GidsAreThoseOfTheTableAndThePort) {
   ibv_port_attr no_port{};
   EXPECT_NE(ibv_query_port(context, 2, &no_port), 0);
   std::vector<ibv_gid_entry> entries(static_cast<size_t>(port.gid_tbl_len));
-  ASSERT_EQ(ibv_query_gid_table(context, entries.data(), entries.size(), 0), port.gid_tbl_len);
-  for (int i = 0; i < port.gid_tbl_len; ++i) {
+  const ssize_t used = ibv_query_gid_table(context, entries.data(), entries.size(), 0);
+  ASSERT_GE(used, 1);
+  ASSERT_LT(used, port.gid_tbl_len);
+  for (int i = 0; i < used; ++i) {
     ibv_gid gid{};
     ibv_gid_entry entry{};
     ASSERT_EQ(ibv_query_gid(context, 1, i, &gid), 0);

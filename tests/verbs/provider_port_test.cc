@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "dpdk_io/fault_page.h"
+#include "dpdk_io/host/fault_page.h"
 #include "provider_fixture.h"
 
 namespace provider_test {

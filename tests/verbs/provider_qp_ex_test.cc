@@ -8,18 +8,17 @@
 namespace provider_test {
 namespace {
 
-constexpr size_t kThere = 512 << 10;
-constexpr uint64_t kAll = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-                          IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |
-                          IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |
-                          IBV_QP_EX_WITH_SEND_WITH_INV;
+constexpr uint64_t kAllOperations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+                                    IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
+                                    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+                                    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV;
 
 class ExtendedTest : public LoopTest {
  protected:
   void SetUp() override {
     LoopTest::SetUp();
     if (HasFatalFailure()) return;
-    ibv_qp_init_attr_ex attributes = wanted(kAll);
+    ibv_qp_init_attr_ex attributes = wanted(kAllOperations);
     ASSERT_NE(base = ibv_create_qp_ex(context, &attributes), nullptr);
     ASSERT_NE(qp = ibv_qp_to_qp_ex(base), nullptr);
     ibv_qp_init_attr plain = queue_pair_wanted(send_queue, receive_queue);
@@ -156,12 +155,12 @@ TEST_F(ExtendedTest, WhatItsTypeCannotDoIsRefused) {
   attributes.qp_type = IBV_QPT_UD;
   EXPECT_EQ(ibv_create_qp_ex(context, &attributes), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  attributes = wanted(kAll);
+  attributes = wanted(kAllOperations);
   attributes.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
   attributes.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
   EXPECT_EQ(ibv_create_qp_ex(context, &attributes), nullptr);
   EXPECT_EQ(errno, EOPNOTSUPP);
-  attributes = wanted(kAll);
+  attributes = wanted(kAllOperations);
   attributes.comp_mask &= ~static_cast<uint32_t>(IBV_QP_INIT_ATTR_PD);
   EXPECT_EQ(ibv_create_qp_ex(context, &attributes), nullptr);
   EXPECT_EQ(errno, EINVAL);

@@ -11,8 +11,6 @@
 namespace provider_test {
 namespace {
 
-constexpr size_t kThere = 512 << 10;
-
 // Beside the pair of LoopTest: two queue pairs that receive from one queue, connected to two that send.
 class SharedReceiveTest : public LoopTest {
  protected:

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <future>
 
+#include "tests/patience.h"
 #include "tests/verbs/provider_fixture.h"
 
 namespace provider_test {
@@ -64,6 +65,33 @@ class ThreadsTest : public LoopTest {
   ibv_cq* queue = nullptr;
   ibv_qp* both[2] = {};
 };
+
+// Control operations wait for the device's lock, and who polls only tries it: one after the other without a
+// pause they must not keep the engine from receiving and from its timers.
+TEST_F(ThreadsTest, ControlCallsDoNotStopTheTraffic) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> controllers;
+  for (int i = 0; i < kThreads; ++i)
+    controllers.emplace_back([&] {
+      ibv_srq_attr attributes;
+      while (!stop) static_cast<void>(ibv_query_srq(shared, &attributes));
+    });
+  const auto begin = std::chrono::steady_clock::now();
+  ibv_sge from = segment(0, 4096);
+  int done = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(post(pair[0], write_request(&from, kThere, i)), 0);
+    ibv_wc completion{};
+    if (poll_for(send_queue, 1, &completion, 20s) != 1) break;
+    EXPECT_EQ(completion.status, IBV_WC_SUCCESS);
+    ++done;
+  }
+  const auto took = std::chrono::steady_clock::now() - begin;
+  stop = true;
+  for (std::thread& controller : controllers) controller.join();
+  EXPECT_EQ(done, 100);
+  EXPECT_LT(took, 10s * kPatience);
+}
 
 TEST_F(ThreadsTest, AllPostAndPollEverything) {
   std::atomic<int> sent{0};
@@ -256,7 +284,9 @@ TEST_F(ThreadsTest, ResetWhileOthersPost) {
   std::vector<std::thread> posters;
   for (int i = 0; i < 2; ++i)
     posters.emplace_back([&] {
-      while (!stop) post(pair[0], write_request(&from, 4096, kStale));
+      ibv_send_wr request = write_request(&from, 4096, kStale);
+      request.send_flags = 0;  // nobody polls
+      while (!stop) post(pair[0], request);
     });
   ibv_qp_attr reset{};
   reset.qp_state = IBV_QPS_RESET;

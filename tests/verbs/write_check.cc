@@ -18,8 +18,10 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "examples/terminal/program_words.h"
 #include "tests/verbs/peer.h"
 
 namespace {
@@ -28,7 +30,7 @@ using verbs_test::fail;
 using verbs_test::Random;
 
 constexpr char kUsage[] =
-    "usage: write_check --self | --server --port P | --client HOST --port P\n"
+    "usage: write_check --self | --server --port P | --client HOST --port P | --help | --version\n"
     "                   [--seed S] [--sizes BYTES,...] [--seconds T] [--device NAME] [--quiet]\n"
     "  --sizes    message sizes (default 0,1,4095,4096,4097,1048576,67108864)\n"
     "  --seconds  start again until so much time is over (default: one pass)\n";
@@ -475,13 +477,29 @@ std::vector<uint64_t> parse_sizes(const char* text) {
   }
 }
 
+// Null: all are known.
+const char* unknown_word(int argc, char** argv) {
+  const auto is_one_of = [](std::string_view word, std::initializer_list<std::string_view> known) {
+    return std::find(known.begin(), known.end(), word) != known.end();
+  };
+  for (int i = 1; i < argc; ++i) {
+    if (is_one_of(argv[i], {"--self", "--server", "--quiet"})) continue;
+    if (!is_one_of(argv[i], {"--client", "--port", "--seed", "--sizes", "--seconds", "--device"}) ||
+        ++i == argc)
+      return argv[std::min(i, argc - 1)];
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (mrc::answer_words("write_check", kUsage, argc, argv)) return 0;
+  if (const char* unknown = unknown_word(argc, argv)) return mrc::refuse_word("write_check", unknown);
   const verbs_test::PeerOptions options = verbs_test::peer_options(argc, argv);
-  if (options.mode == verbs_test::PeerOptions::Mode::kNone || verbs_test::flag(argc, argv, "--help")) {
-    std::fputs(kUsage, stdout);
-    return verbs_test::flag(argc, argv, "--help") ? 0 : 2;
+  if (options.mode == verbs_test::PeerOptions::Mode::kNone) {
+    std::fputs(kUsage, stderr);
+    return mrc::kCalledWrongly;
   }
   Settings settings;
   settings.seed = verbs_test::seed_option(argc, argv);

@@ -5,26 +5,27 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "dpdk_io/device_config.h"
-#include "dpdk_io/process_slot.h"
+#include "dpdk_io/host/process_slot.h"
 #include "libmrc/cm/target.h"
 #include "providers/mrc/clock.h"
 
 namespace mrc::provider {
 namespace {
 
-constexpr Nanoseconds kLookInterval = 200 * kMillisecond;  // do the peers live?
+constexpr Nanoseconds kPeerLookInterval = 200 * kMillisecond;  // do the peers live?
 constexpr Nanoseconds kTryAgain = kMillisecond;
 constexpr Nanoseconds kListenerPatience = 500 * kMillisecond;
 constexpr Nanoseconds kListenerInterval = 5 * kMillisecond;
@@ -88,8 +89,7 @@ int Exchange::start() {
   manager.slot = device_->ports().slot();
   manager.guid = guid();
   manager.mtu = mtu_code(config.mtu);
-  if (getrandom(&manager.seed, sizeof manager.seed, GRND_NONBLOCK) != sizeof manager.seed)
-    manager.seed = clock_now();
+  manager.random = &random_;
   ports_ = std::make_unique<PortRegistry>(device_->ports().run_directory(), manager.slot);
   manager_ = std::make_unique<cm::Manager>(manager);
   if (thread_runs_) return 0;
@@ -133,8 +133,12 @@ void Exchange::drive() {
   {
     std::lock_guard lock(mutex_);
     device = device_;
+    // Another thread may stop() meanwhile; the engine must not go while this one is in it.
+    if (device != nullptr) device->open_again();
   }
-  if (device != nullptr) device->progress().drive();
+  if (device == nullptr) return;
+  device->progress().drive();
+  device->close();
 }
 
 // --- sending ---
@@ -159,7 +163,7 @@ void Exchange::settle(Nanoseconds now) {
   }
   while (!waiting_.empty()) {
     const cm::Outgoing& out = waiting_.front();
-    if (!service_->send(out.mad, out.gids, slot_for(out.target))) break;
+    if (!service_->send(out, slot_for(out.target, now))) break;
     waiting_.pop_front();
   }
 }
@@ -171,12 +175,12 @@ void Exchange::tell(const cm::Event& event, Nanoseconds now) {
 
 // Which process of this host a message is for; 0: none that is known. All there is to finding the right
 // QP 1.
-uint32_t Exchange::slot_for(const cm::Target& target) const {
+uint32_t Exchange::slot_for(const cm::Target& target, Nanoseconds now) const {
   switch (target.kind) {
     case cm::Target::Kind::kProcess:
       return target.slot;
     case cm::Target::Kind::kService:
-      return ports_->find_listener(target.service, target.address);
+      return ports_->find_listener(target.service, target.address, now);
     default:
       return 0;
   }
@@ -184,9 +188,11 @@ uint32_t Exchange::slot_for(const cm::Target& target) const {
 
 void Exchange::send(const cm::Outgoing& out, Nanoseconds now) {
   const bool to_this_host = gids_.contains(out.gids.remote, now);
-  const uint32_t slot = to_this_host ? slot_for(out.target) : 0;
+  const uint32_t slot = to_this_host ? slot_for(out.target, now) : 0;
   if (to_this_host && slot == 0) return keep_for_late_listener(out, now);
-  if (!waiting_.empty() || !service_->send(out.mad, out.gids, slot)) waiting_.push_back(out);
+  if (waiting_.empty() && service_->send(out, slot)) return;
+  // What others can make us say does not pile up.
+  if (!out.to_stranger) waiting_.push_back(out);
 }
 
 // Programs agree by other means that the server listens now, and the client is sometimes quicker.
@@ -206,7 +212,7 @@ void Exchange::keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now) 
 
 void Exchange::look_for_late_listeners(Nanoseconds now) {
   for (const Early& early : std::exchange(early_, {})) {
-    if (slot_for(early.out.target) != 0)
+    if (slot_for(early.out.target, now) != 0)
       send(early.out, now);
     else if (now < early.until)
       early_.push_back(early);
@@ -240,24 +246,31 @@ void Exchange::wake() {
   [[maybe_unused]] const ssize_t written = ::write(wake_fd_, &one, sizeof one);
 }
 
+// When the next one is due.
+Nanoseconds Exchange::turn_if_running() {
+  std::lock_guard lock(mutex_);
+  if (!running()) return kNever;
+  const Nanoseconds now = clock_now();
+  turn(now);
+  Nanoseconds next = manager_->next_deadline();
+  if (!waiting_.empty() || !disconnects_.empty()) next = std::min(next, now + kTryAgain);
+  if (!early_.empty() || !unclaimed_.empty()) next = std::min(next, now + kListenerInterval);
+  if (stop_when_idle_ && quiet()) stop();
+  return next;
+}
+
 void Exchange::run() {
   pthread_setname_np(pthread_self(), "mrc-cm");
   for (;;) {
     Nanoseconds next = kNever;
-    {
-      std::lock_guard lock(mutex_);
-      if (running()) {
-        const Nanoseconds now = clock_now();
-        turn(now);
-        next = manager_->next_deadline();
-        if (!waiting_.empty() || !disconnects_.empty()) next = std::min(next, now + kTryAgain);
-        if (!early_.empty() || !unclaimed_.empty()) next = std::min(next, now + kListenerInterval);
-        if (stop_when_idle_ && quiet()) stop();
-      }
+    try {
+      next = turn_if_running();
+    } catch (const std::bad_alloc&) {
+      next = clock_now() + kTryAgain;  // what was not sent is repeated
     }
     drive();
     const Nanoseconds now = clock_now();
-    const Nanoseconds span = next <= now ? 0 : std::min(next - now, kLookInterval);
+    const Nanoseconds span = next <= now ? 0 : std::min(next - now, kPeerLookInterval);
     const timespec time{static_cast<time_t>(span / kSecond), static_cast<long>(span % kSecond)};
     pollfd file{wake_fd_, POLLIN, 0};
     ppoll(&file, 1, &time, nullptr);
@@ -270,26 +283,31 @@ void Exchange::run() {
 // Processes that share a port all hear what comes for QP 1 from another host; the one that is meant takes it.
 void Exchange::arrived(std::span<const uint8_t> mad, const cm::GidPair& gids, Nanoseconds now) {
   const cm::Target target = cm::target_of(mad);
-  const uint32_t slot = slot_for(target);
+  const uint32_t slot = slot_for(target, now);
   if (target.kind == cm::Target::Kind::kService && slot == 0) {
     // As with requests from this host: the listener may come a little later.
     const Unclaimed request{{mad.begin(), mad.end()}, gids, now + kListenerPatience};
     const bool repeated = std::any_of(unclaimed_.begin(), unclaimed_.end(),
                                       [&](const Unclaimed& known) { return known.mad == request.mad; });
     if (!repeated && unclaimed_.size() < kUnclaimedMax) unclaimed_.push_back(request);
-  } else if (slot == device_->ports().slot() || slot == 0) {
+  } else if (slot == device_->ports().slot() || (slot == 0 && hears_all(target))) {
     manager_->receive(mad, gids, now);
   }
 }
 
+// What is for no process in particular one of them answers. Of those who give up before they know whom they
+// have asked all must hear; that is not answered.
+bool Exchange::hears_all(const cm::Target& target) const {
+  return target.kind == cm::Target::Kind::kAsked || device_->ports().speaks_for_host();
+}
+
 void Exchange::look_for_claims(Nanoseconds now) {
   for (const Unclaimed& request : std::exchange(unclaimed_, {})) {
-    const uint32_t slot = slot_for(cm::target_of(request.mad));
+    const uint32_t slot = slot_for(cm::target_of(request.mad), now);
     if (slot == 0 && now < request.until)
       unclaimed_.push_back(request);
-    else if (slot == device_->ports().slot() ||
-             slot == 0)  // 0: refused, by all of us; once more does no harm
-      manager_->receive(request.mad, request.gids, now);
+    else if (slot == device_->ports().slot() || (slot == 0 && device_->ports().speaks_for_host()))
+      manager_->receive(request.mad, request.gids, now);  // 0: to be refused
   }
 }
 
@@ -301,7 +319,7 @@ void Exchange::turn(Nanoseconds now) {
   disconnects_.release(*device_, now);
   if (now >= next_look_) {
     look_for_the_dead(now);
-    next_look_ = now + kLookInterval;
+    next_look_ = now + kPeerLookInterval;
   }
   settle(now);
 }
@@ -336,12 +354,11 @@ bool Exchange::quiet() const {
 
 void Exchange::say_good_bye() {
   const Nanoseconds until = clock_now() + kGoodByePatience;
-  std::unique_lock lock(mutex_, std::try_to_lock);
-  while (!lock.owns_lock()) {
+  std::unique_lock lock(mutex_, std::defer_lock);
+  while (!lock.try_lock()) {
     // Somebody may have ended the process while he held it.
     if (clock_now() > until) return;
     usleep(1000);
-    lock.try_lock();
   }
   if (!running()) return;
   stop_when_idle_ = false;  // the process does that

@@ -6,10 +6,12 @@
 #include <pthread.h>
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "libmrc/cm/manager.h"
@@ -18,6 +20,7 @@
 #include "providers/mrc/cm/held_disconnects.h"
 #include "providers/mrc/cm/port_registry.h"
 #include "providers/mrc/device.h"
+#include "providers/mrc/system_random.h"
 
 namespace mrc::provider {
 
@@ -40,6 +43,7 @@ class Exchange {
   void flush(Nanoseconds now);
   LocalGids& gids() { return gids_; }
   uint64_t guid();  // of the device, as programs see it
+  RandomSource& random() { return random_; }
 
   // Lets the engine send at once. Under no lock.
   void drive();
@@ -49,14 +53,16 @@ class Exchange {
 
  private:
   void run();
+  Nanoseconds turn_if_running();
   void wake();
   void turn(Nanoseconds now);
   void arrived(std::span<const uint8_t> mad, const cm::GidPair& gids, Nanoseconds now);
+  bool hears_all(const cm::Target& target) const;
   void look_for_claims(Nanoseconds now);
   void settle(Nanoseconds now);
   void tell(const cm::Event& event, Nanoseconds now);
   void send(const cm::Outgoing& out, Nanoseconds now);
-  uint32_t slot_for(const cm::Target& target) const;
+  uint32_t slot_for(const cm::Target& target, Nanoseconds now) const;
   void keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now);
   void look_for_late_listeners(Nanoseconds now);
   void refuse_locally(const cm::Outgoing& out, Nanoseconds now);
@@ -66,6 +72,7 @@ class Exchange {
 
   std::mutex& mutex_;
   HeldDisconnects disconnects_;
+  SystemRandom random_;
   Device* device_ = nullptr;
   std::unique_ptr<cm::Manager> manager_;
   std::unique_ptr<GeneralService> service_;

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstring>
 
-#include "dpdk_io/process_slot.h"
+#include "dpdk_io/host/process_slot.h"
 #include "libmrc/wire/packet.h"
 #include "providers/mrc/clock.h"
 #include "providers/mrc/spin_lock.h"
@@ -87,7 +87,8 @@ void GeneralService::post(uint64_t index) {
   queue.publish(1);
 }
 
-bool GeneralService::send(const cm::Mad& mad, const cm::GidPair& gids, uint32_t slot) {
+bool GeneralService::send(const cm::Outgoing& out, uint32_t slot) {
+  const auto& [mad, gids, target, to_stranger] = out;
   // An address of the other IP version would put the queue pair into error. Lost, as a datagram may be.
   if (gids.local.is_v4() != gids.remote.is_v4()) return true;
   SendQueue& queue = queue_pair_->send_queue();
@@ -103,6 +104,7 @@ bool GeneralService::send(const cm::Mad& mad, const cm::GidPair& gids, uint32_t 
   address.qpn = kGeneralServiceQpn;
   address.queue_key = kGeneralServiceKey;
   if (slot != 0) address.via = first_qpn_of(slot);
+  address.now_or_never = to_stranger;
   std::copy(mad.begin(), mad.end(), request->inline_data());
   queue.publish(1);
   device_.engine().ring_doorbell(*queue_pair_);

@@ -28,7 +28,7 @@ class GeneralService final : private Device::Watcher {
   bool open();
 
   // To QP 1 of `slot`, where processes are told apart (0: where they are not). False: no room now.
-  bool send(const cm::Mad& mad, const cm::GidPair& gids, uint32_t slot);
+  bool send(const cm::Outgoing& out, uint32_t slot);
   // Lets the engine take what was sent. Under no lock.
   void drive() { device_.progress().drive(); }
 

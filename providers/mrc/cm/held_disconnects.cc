@@ -2,6 +2,7 @@
 #include "providers/mrc/cm/held_disconnects.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "providers/mrc/clock.h"

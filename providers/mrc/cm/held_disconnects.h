@@ -5,7 +5,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "libmrc/cm/connection.h"

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <new>
 
+#include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/import_redirect.h"
 #include "providers/mrc/cm/ucma.h"
 #include "providers/mrc/fork_guard.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr const char* kFile = "/dev/infiniband/rdma_cm";
 
-int fail(int error) {
+int failed(int error) {
   errno = error;
   return -1;
 }
@@ -38,12 +39,13 @@ int redirected_open(const char* path, int flags, ...) {
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
   if (strcmp(path, kFile) != 0) return ::open(path, flags, mode);
-  if (forked_away()) return fail(EPERM);
+  if (forked_away()) return failed(EPERM);
+  const WithoutCancellation whole;
   try {
     const int fd = Ucma::instance().open_channel();
-    return fd >= 0 ? fd : fail(-fd);
+    return fd >= 0 ? fd : failed(-fd);
   } catch (const std::bad_alloc&) {
-    return fail(ENOMEM);
+    return failed(ENOMEM);
   }
 }
 
@@ -58,16 +60,18 @@ int redirected_fstat(int fd, struct stat* status) {
 }
 
 int redirected_close(int fd) {
+  const WithoutCancellation whole;
   if (!forked_away()) Ucma::instance().close_channel(fd);
   return ::close(fd);
 }
 
-ssize_t redirected_write(int fd, const void* data, size_t bytes) {
+ssize_t write_to_channel(int fd, const void* data, size_t bytes) {
   // A child of fork() has none of our threads, and a mutex that may be held for ever.
-  if (forked_away()) return fail(EPERM);
+  if (forked_away()) return failed(EPERM);
   if (!Ucma::instance().is_channel(fd)) return ::write(fd, data, bytes);
+  const WithoutCancellation whole;
   const ssize_t result = Ucma::instance().on_write(fd, data, bytes);
-  return result >= 0 ? result : fail(static_cast<int>(-result));
+  return result >= 0 ? result : failed(static_cast<int>(-result));
 }
 
 // --- putting them there ---
@@ -93,7 +97,7 @@ void redirect_librdmacm() {
       {"fstat", reinterpret_cast<void*>(&redirected_fstat), false},
       {"fstat64", reinterpret_cast<void*>(&redirected_fstat), true},
       {"close", reinterpret_cast<void*>(&redirected_close), false},
-      {"write", reinterpret_cast<void*>(&redirected_write), false},
+      {"write", reinterpret_cast<void*>(&write_to_channel), false},
   };
   for (const Replacement& replacement : replacements) {
     const int result = redirect_import(library, replacement.name, replacement.function);
@@ -116,7 +120,7 @@ DIR* redirected_opendir(const char* path) {
 }  // namespace
 
 void serve_librdmacm() {
-  const char* wanted = getenv("MRC_RDMA_CM");
+  const char* wanted = secure_getenv("MRC_RDMA_CM");
   if (wanted != nullptr && strcmp(wanted, "kernel") == 0) return;
   redirect_librdmacm();
   static const int redirected = redirect_import(reinterpret_cast<const void*>(&verbs_set_ops), "opendir",

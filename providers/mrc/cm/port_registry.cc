@@ -6,20 +6,38 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <utility>
 
-#include "dpdk_io/process_slot.h"
+#include "dpdk_io/host/private_file.h"
+#include "dpdk_io/host/process_slot.h"
 
 namespace mrc::provider {
 namespace {
 
+constexpr Nanoseconds kLookInterval = 5 * kMillisecond;
+// What has not changed is looked at so often, because processes die.
+constexpr Nanoseconds kUnchangedInterval = 200 * kMillisecond;
+// A directory that was changed longer ago than this cannot change again and show the same time.
+constexpr Nanoseconds kSettled = 2 * kSecond;
+
 using FilePointer = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+// A private file as a stream. Null: errno says why.
+FilePointer open_file(const std::string& path, int flags, const char* mode) {
+  const int fd = open_private_file(path, flags);
+  FilePointer file(fd < 0 ? nullptr : fdopen(fd, mode), &std::fclose);
+  if (fd >= 0 && file == nullptr) close(fd);
+  return file;
+}
 
 bool same_address(const cm::BoundAddress& a, const cm::BoundAddress& b) {
   return a.any == b.any && a.is_v6 == b.is_v6 && a.only_v6 == b.only_v6 && a.address == b.address;
@@ -29,6 +47,44 @@ std::string text_of(const IpAddress& address) {
   char text[INET6_ADDRSTRLEN] = "";
   inet_ntop(AF_INET6, address.bytes.data(), text, sizeof text);
   return text;
+}
+
+// True: nothing has come into the directory or left it since the given time, which is set.
+bool settled(const std::string& directory, Nanoseconds* changed_at) {
+  struct stat status;
+  timespec now;
+  if (stat(directory.c_str(), &status) != 0) return false;
+  clock_gettime(CLOCK_REALTIME, &now);
+  const auto nanoseconds = [](const timespec& time) {
+    return static_cast<Nanoseconds>(time.tv_sec) * kSecond + static_cast<Nanoseconds>(time.tv_nsec);
+  };
+  const Nanoseconds before = *changed_at;
+  *changed_at = nanoseconds(status.st_mtim);
+  return *changed_at == before && before + kSettled < nanoseconds(now);
+}
+
+std::string name_of(cm::ServiceId service) {
+  char name[32];
+  std::snprintf(name, sizeof name, "cm.%04x.%u", cm::port_space_of(service), cm::port_of(service));
+  return name;
+}
+
+// Those that have a file.
+std::vector<cm::ServiceId> services_in(const std::string& run_directory) {
+  std::vector<cm::ServiceId> services;
+  DIR* listing = opendir(run_directory.c_str());
+  if (listing == nullptr) return services;
+  while (const dirent* entry = readdir(listing)) {
+    unsigned port_space = 0;
+    unsigned port = 0;
+    if (std::sscanf(entry->d_name, "cm.%4x.%5u", &port_space, &port) != 2 || port > 0xFFFF) continue;
+    const cm::ServiceId service =
+        cm::service_of(static_cast<uint16_t>(port_space), static_cast<uint16_t>(port));
+    // Only what is called so by us: "cm.0106.7.bak" is somebody's.
+    if (name_of(service) == entry->d_name) services.push_back(service);
+  }
+  closedir(listing);
+  return services;
 }
 
 bool may_share(const PortRegistry::Binding& a, const PortRegistry::Binding& b) {
@@ -41,9 +97,8 @@ bool may_share(const PortRegistry::Binding& a, const PortRegistry::Binding& b) {
 class PortRegistry::Lock {
  public:
   explicit Lock(const std::string& run_directory)
-      : fd_(open((run_directory + "/cm.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)) {
-    if (fd_ >= 0 && flock(fd_, LOCK_EX) != 0) error_ = errno;
-    if (fd_ < 0) error_ = errno;
+      : fd_(open_private_file(run_directory + "/cm.lock", O_RDWR | O_CREAT)) {
+    if (fd_ < 0 || flock(fd_, LOCK_EX) != 0) error_ = errno;
   }
   ~Lock() {
     if (fd_ >= 0) close(fd_);
@@ -65,24 +120,29 @@ PortRegistry::PortRegistry(const std::string& run_directory, uint32_t slot)
 }
 
 void PortRegistry::remove_files_of_the_dead() const {
-  DIR* listing = opendir(run_directory_.c_str());
-  if (listing == nullptr) return;
   const Lock lock(run_directory_);
-  while (const dirent* entry = readdir(listing)) {
-    unsigned port_space = 0;
-    unsigned port = 0;
-    if (std::sscanf(entry->d_name, "cm.%4x.%u", &port_space, &port) != 2) continue;
-    const cm::ServiceId service =
-        cm::service_of(static_cast<uint16_t>(port_space), static_cast<uint16_t>(port));
-    if (read(service).empty()) write(service, {});
+  bool foreign;
+  for (const cm::ServiceId service : services_in(run_directory_))
+    if (read(service, &foreign).empty() && !foreign) write(service, {});
+}
+
+// All files at once: whoever asks for many ports must not make us open a file for each.
+void PortRegistry::look_around(Nanoseconds now) const {
+  if (now < known_until_) return;
+  const bool changed_lately = !settled(run_directory_, &changed_at_);
+  if (known_until_ != 0 && !changed_lately && now < unchanged_until_) {
+    known_until_ = now + kLookInterval;
+    return;
   }
-  closedir(listing);
+  known_until_ = now + kLookInterval;
+  unchanged_until_ = changed_lately ? 0 : now + kUnchangedInterval;
+  known_.clear();
+  for (const cm::ServiceId service : services_in(run_directory_))
+    if (std::vector<Line> lines = read(service); !lines.empty()) known_[service] = std::move(lines);
 }
 
 std::string PortRegistry::file_of(cm::ServiceId service) const {
-  char name[32];
-  std::snprintf(name, sizeof name, "/cm.%04x.%u", cm::port_space_of(service), cm::port_of(service));
-  return run_directory_ + name;
+  return run_directory_ + "/" + name_of(service);
 }
 
 bool PortRegistry::ours(const Line& line, const Binding& binding) const {
@@ -92,9 +152,12 @@ bool PortRegistry::ours(const Line& line, const Binding& binding) const {
 
 // --- the file: "slot incarnation listening shared any v6 only_v6 address", a line each ---
 
-std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service) const {
+std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service, bool* foreign) const {
   std::vector<Line> lines;
-  const FilePointer file(std::fopen(file_of(service).c_str(), "re"), &std::fclose);
+  bool ignored = false;
+  bool& strange = foreign != nullptr ? *foreign : ignored;
+  strange = false;
+  const FilePointer file = open_file(file_of(service), O_RDONLY, "r");
   if (file == nullptr) return lines;
   char text[160];
   while (std::fgets(text, sizeof text, file.get()) != nullptr) {
@@ -103,8 +166,10 @@ std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service) const 
     int flags[5];
     char address[64];
     if (std::sscanf(text, "%u %llx %d %d %d %d %d %63s", &line.slot, &incarnation, &flags[0], &flags[1],
-                    &flags[2], &flags[3], &flags[4], address) != 8)
+                    &flags[2], &flags[3], &flags[4], address) != 8) {
+      strange = true;
       continue;
+    }
     line.incarnation = incarnation;
     line.binding.service = service;
     line.binding.listening = flags[0] != 0;
@@ -122,10 +187,14 @@ std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service) const 
 }
 
 int PortRegistry::write(cm::ServiceId service, const std::vector<Line>& lines) const {
+  known_until_ = 0;
   const std::string path = file_of(service);
-  if (lines.empty()) return unlink(path.c_str()) == 0 || errno == ENOENT ? 0 : errno;
+  if (lines.empty()) return remove_private_file(path) ? 0 : EEXIST;
+  // A name that is taken by something else stays what it is.
+  if (access(path.c_str(), F_OK) == 0 && !is_private_file(path)) return EEXIST;
   const std::string fresh = run_directory_ + "/cm.new";
-  FilePointer file(std::fopen(fresh.c_str(), "we"), &std::fclose);
+  remove_private_file(fresh);  // of one that was killed
+  FilePointer file = open_file(fresh, O_WRONLY | O_CREAT | O_EXCL, "w");
   if (file == nullptr) return errno;
   for (const Line& line : lines) {
     const Binding& b = line.binding;
@@ -133,8 +202,12 @@ int PortRegistry::write(cm::ServiceId service, const std::vector<Line>& lines) c
                  static_cast<unsigned long long>(line.incarnation), b.listening, b.shared, b.address.any,
                  b.address.is_v6, b.address.only_v6, text_of(b.address.address).c_str());
   }
-  if (std::fclose(file.release()) != 0) return errno;
-  return rename(fresh.c_str(), path.c_str()) == 0 ? 0 : errno;
+  // On a full disk the old file stays.
+  const bool written = std::ferror(file.get()) == 0;
+  if (std::fclose(file.release()) == 0 && written && rename(fresh.c_str(), path.c_str()) == 0) return 0;
+  const int error = errno != 0 ? errno : EIO;
+  unlink(fresh.c_str());
+  return error;
 }
 
 // --- what ids do ---
@@ -187,9 +260,12 @@ void PortRegistry::remove_all() {
   for (const Binding& binding : std::exchange(own_, {})) remove(binding);
 }
 
-uint32_t PortRegistry::find_listener(cm::ServiceId service, const IpAddress& address) const {
+uint32_t PortRegistry::find_listener(cm::ServiceId service, const IpAddress& address, Nanoseconds now) const {
+  look_around(now);
+  const auto found = known_.find(service);
+  if (found == known_.end()) return 0;
   uint32_t any = 0;
-  for (const Line& line : read(service)) {
+  for (const Line& line : found->second) {
     const Binding& binding = line.binding;
     if (!binding.listening || !binding.address.accepts(address)) continue;
     if (!binding.address.any) return line.slot;

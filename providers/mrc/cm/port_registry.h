@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "libmrc/cm/identifiers.h"
 #include "libmrc/cm/ip_service.h"
+#include "libmrc/wire/time.h"
 
 namespace mrc::provider {
 
@@ -29,8 +31,9 @@ class PortRegistry {
   void remove(const Binding& binding);
   void remove_all();
 
-  // The slot of the process that listens for connections to this address; 0: nobody.
-  uint32_t find_listener(cm::ServiceId service, const IpAddress& address) const;
+  // The slot of the process that listens for connections to this address; 0: nobody. Asked for every message
+  // that arrives, so it opens files only when something has changed, or once in a while.
+  uint32_t find_listener(cm::ServiceId service, const IpAddress& address, Nanoseconds now) const;
   bool in_use(cm::ServiceId service) const;
 
  private:
@@ -42,8 +45,10 @@ class PortRegistry {
   class Lock;
 
   void remove_files_of_the_dead() const;
+  void look_around(Nanoseconds now) const;
   std::string file_of(cm::ServiceId service) const;
-  std::vector<Line> read(cm::ServiceId service) const;  // of processes that live
+  // Those of processes that live. `foreign`: whether there is text in the file that none of us has written.
+  std::vector<Line> read(cm::ServiceId service, bool* foreign = nullptr) const;
   int write(cm::ServiceId service, const std::vector<Line>& lines) const;
   bool ours(const Line& line, const Binding& binding) const;
 
@@ -51,6 +56,11 @@ class PortRegistry {
   const uint32_t slot_;
   uint64_t incarnation_ = 0;
   std::vector<Binding> own_;
+  // What the files said when they were last looked at.
+  mutable std::map<cm::ServiceId, std::vector<Line>> known_;
+  mutable Nanoseconds known_until_ = 0;  // 0: not at all
+  mutable Nanoseconds unchanged_until_ = 0;
+  mutable Nanoseconds changed_at_ = 0;
 };
 
 }  // namespace mrc::provider

@@ -36,7 +36,8 @@ void Ucma::at_exit() {
 // --- channels ---
 
 int Ucma::open_channel() {
-  install_fork_guard();
+  static const bool guarded = (guard_from_forks(), true);  // it has a thread from now on
+  static_cast<void>(guarded);
   auto channel = std::make_shared<EventChannel>();
   if (const int error = channel->open(); error != 0) return -error;
   std::lock_guard lock(mutex_);
@@ -218,7 +219,7 @@ Ucma::Id& Ucma::create(const Channel& channel, uint16_t port_space, uint8_t qp_t
   id.channel = channel;
   id.port_space = port_space;
   id.qp_type = qp_type;
-  id.first_psn = Psn{static_cast<uint32_t>(clock_now() >> 4) * 2654435761u >> 8};
+  id.first_psn = Psn{static_cast<uint32_t>(exchange_.random().next())};
   return id;
 }
 

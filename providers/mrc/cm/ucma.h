@@ -8,9 +8,11 @@
 #include <rdma/rdma_user_cm.h>
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 
 #include "libmrc/cm/manager.h"
@@ -21,6 +23,9 @@
 #include "providers/mrc/cm/port_reservation.h"
 
 namespace mrc::provider {
+
+// What librdmacm and the kernel use for RDMA_PS_UDP, so that all can talk to all.
+inline constexpr uint32_t kDatagramKey = 0x01234567;
 
 class Ucma {
  public:

@@ -2,6 +2,8 @@
 // Connections of rdma_cm ids: commands of librdmacm become requests to the connection manager.
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <span>
 
 #include "providers/mrc/clock.h"
 #include "providers/mrc/cm/ucma.h"
@@ -9,8 +11,6 @@
 namespace mrc::provider {
 namespace {
 
-// What librdmacm and the kernel use for RDMA_PS_UDP, so that all can talk to all.
-constexpr uint32_t kDatagramKey = 0x01234567;
 constexpr uint32_t kBacklogDefault = 1024;
 
 std::span<const uint8_t> data_of(const rdma_ucm_conn_param& param) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "providers/mrc/clock.h"
 #include "providers/mrc/cm/ucma.h"

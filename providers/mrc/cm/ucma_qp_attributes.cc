@@ -15,8 +15,6 @@
 namespace mrc::provider {
 namespace {
 
-constexpr uint32_t kDatagramKey = 0x01234567;
-
 // What both ends have agreed on, from this end.
 struct Agreement {
   uint8_t responder_resources;  // requests of the other end that we answer

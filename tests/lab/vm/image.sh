@@ -108,7 +108,7 @@ add_programs() {
     install -D "$build_dir/$tool" "$root/mrc/$tool"
   done
   for plugin in "$build_dir"/lib/libmrc-rdmav*.so; do ln -s libmrc.so.1 "$root/mrc/lib/${plugin##*/}"; done
-  for plugin in "$libraries"/dpdk/pmds-*/librte_{bus_vdev,mempool_ring,net_memif,net_af_packet}.so.*.*; do
+  for plugin in "$libraries"/dpdk/pmds-*/librte_{bus_vdev,mempool_ring,net_af_packet}.so.*.*; do
     add "$plugin"
   done
   rm -rf "${root:?}$build_dir"

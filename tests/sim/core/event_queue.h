@@ -3,6 +3,7 @@
 // they were made. Nothing is allocated per event.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tests/sim/fabric/channel.h"
+#include "tests/sim/core/channel.h"
 #include "tests/sim/fabric/switch.h"
 #include "tests/sim/fabric/topology.h"
 #include "tests/sim/host/host.h"

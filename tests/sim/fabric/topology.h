@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "tests/sim/core/channel.h"
 #include "tests/sim/core/time.h"
-#include "tests/sim/fabric/channel.h"
 
 namespace mrc::sim {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "libmrc/engine/engine.h"
-#include "tests/sim/fabric/channel.h"
+#include "tests/sim/core/channel.h"
 #include "tests/sim/host/host_port.h"
 
 namespace mrc::sim {

@@ -3,13 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "libmrc/port/port.h"
-#include "tests/sim/fabric/channel.h"
+#include "tests/sim/core/channel.h"
 
 namespace mrc::sim {
 
-class HostPort : public Port {
+class HostPort : public Port, public Carrier {
  public:
   HostPort(Core& core, MacAddress address, Channel& out, uint32_t transmit_frames_max,
            uint32_t receive_frames_max)
@@ -23,6 +24,7 @@ class HostPort : public Port {
   // --- the engine's side ---
   MacAddress address() const override { return address_; }
   bool link_up() const override { return up_; }
+  Carrier* wire() override { return this; }
   bool resolve(const IpAddress& destination, Qpn, MacAddress* next_hop) override;
   size_t receive(std::span<RxFrame> frames) override;
   void release(std::span<const RxFrame> frames) override;

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "examples/terminal/progress_line.h"
 #include "tests/sim/report/html.h"
 #include "tests/sim/report/json.h"
-#include "tests/sim/scenarios/run_main.h"
+#include "tests/sim/report/run_main.h"
 #include "tests/sim/scenarios/scenario.h"
 
 namespace mrc::sim {
@@ -65,7 +66,9 @@ int report_main(int count, char** words) {
   }
   std::vector<TimedResult> results;
   bool ok = true;
+  ProgressLine progress("scenario", chosen.size());
   for (const Scenario* scenario : chosen) {
+    progress.begin(results.size() + 1, scenario->name);
     const auto started = std::chrono::steady_clock::now();
     TimedResult timed;
     timed.result = scenario->run(options);
@@ -74,6 +77,7 @@ int report_main(int count, char** words) {
     timed.summary = scenario->summary;
     timed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     ok &= timed.result.ok();
+    progress.hide();
     std::printf("%-22s %6.1f s  %s\n", scenario->name, timed.seconds, timed.result.ok() ? "ok" : "MISSED");
     std::fflush(stdout);
     if (!write_file(out / (std::string(scenario->name) + ".json"), to_json(timed.result))) return 1;

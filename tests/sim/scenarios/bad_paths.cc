@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // R2: a path that loses some packets, and one that swallows all. How soon is it out of use, and what does it
 // cost?
+#include <utility>
+
 #include "tests/sim/scenarios/rc_baseline.h"
 
 namespace mrc::sim {
 
 namespace {
 
-constexpr Picoseconds kWarmUp = 500 * kPerMicrosecond;
+constexpr Picoseconds kSpoiledAt = 500 * kPerMicrosecond;
 
 WorldConfig two_hosts(uint32_t paths, const ScenarioOptions& options) {
   WorldConfig config;
@@ -23,19 +25,11 @@ WorldConfig two_hosts(uint32_t paths, const ScenarioOptions& options) {
   return config;
 }
 
-StreamConfig endless(const WorldConfig& config) {
-  StreamConfig stream;
-  stream.message_bytes = config.buffer_bytes;
-  stream.messages = 0;
-  stream.depth = 16;
-  return stream;
-}
-
 Fault lossy_path(World& world, const Path& path, double drop) {
   Fault fault;
   fault.kind = FaultKind::kEntropyLoss;
   fault.probability = drop;
-  fault.begin = kWarmUp;
+  fault.begin = kSpoiledAt;
   fault.entropies = {static_cast<uint32_t>(path.entropy)};
   fault.channels = {world.fabric().host_link(0, path.plane).up_channel};
   return fault;
@@ -44,7 +38,7 @@ Fault lossy_path(World& world, const Path& path, double drop) {
 Fault black_hole(const Link& link) {
   Fault fault;
   fault.kind = FaultKind::kBlackHole;
-  fault.begin = kWarmUp;
+  fault.begin = kSpoiledAt;
   fault.channels = {link.up_channel, link.down_channel};
   return fault;
 }
@@ -53,8 +47,8 @@ double steady_goodput(const WorldConfig& config, Picoseconds length) {
   World world(config);
   world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, 10 * kPerMicrosecond);
-  world.run_until(kWarmUp + length);
-  return meter.rate(kWarmUp, kWarmUp + length);
+  world.run_until(kSpoiledAt + length);
+  return meter.rate(kSpoiledAt, kSpoiledAt + length);
 }
 
 }  // namespace
@@ -76,7 +70,7 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   world.faults().add(lossy_path(world, paths.at(bad), drop));
   Picoseconds first_loss = 0;
   Picoseconds out_at = 0;
-  while (world.fabric().step(kWarmUp + length)) {
+  while (world.fabric().step(kSpoiledAt + length)) {
     if (first_loss == 0 && world.fabric().core().trace.data_count(Fate::kLostEntropy) > 0)
       first_loss = world.now();
     if (first_loss != 0 && out_at == 0 && !paths.at(bad).in_use()) out_at = world.now();
@@ -84,7 +78,7 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   const auto rtts = [&world](Picoseconds time) {
     return static_cast<double>(time) / static_cast<double>(world.rtt());
   };
-  const double goodput = meter.rate(kWarmUp, kWarmUp + length);
+  const double goodput = meter.rate(kSpoiledAt, kSpoiledAt + length);
   result.add("goodput_without_fault", baseline, "Gb/s");
   result.add("goodput", goodput, "Gb/s");
   result.add_at_least("goodput_of_baseline", goodput / baseline, 0.98);
@@ -92,12 +86,12 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   result.add("packets_lost", static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostEntropy)));
   result.add_at_most("errors", world.failures(), 0);
   add_message_times(world, "mrc_", &result);
-  Plot plot{"One EV of 16 drops", "ms", "Gb/s", {meter.series("mrc", kWarmUp + length)}, true};
+  Plot plot{"One EV of 16 drops", "ms", "Gb/s", {meter.series("mrc", kSpoiledAt + length)}, true};
   // One path of RC is the path of one queue pair.
   const auto spoil = [drop](World& rc, Stream& flow) {
     rc.faults().add(lossy_path(rc, first_path(flow), drop));
   };
-  add_rc_rows({config, endless(config), kWarmUp, kWarmUp + length, spoil, ""}, &result, &plot);
+  add_rc_rows({config, endless(config), kSpoiledAt, kSpoiledAt + length, spoil, ""}, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;
 }
@@ -114,27 +108,28 @@ ScenarioResult run_black_hole(const ScenarioOptions& options) {
   world.faults().add(black_hole(*world.fabric().find_link(Link::Kind::kSpine, 0, 0, 3)));
   const Trace& trace = world.fabric().core().trace;
   uint64_t seen = 0;
-  Picoseconds last_data = kWarmUp;
+  Picoseconds last_data = kSpoiledAt;
   uint64_t late = 0;  // data packets that still took the path
-  while (world.fabric().step(kWarmUp + length)) {
+  while (world.fabric().step(kSpoiledAt + length)) {
     const uint64_t lost = trace.data_count(Fate::kLostBlackHole);
     if (lost == seen) continue;
-    if (world.now() > kWarmUp + 3 * world.rtt()) late += lost - seen;
+    if (world.now() > kSpoiledAt + 3 * world.rtt()) late += lost - seen;
     seen = lost;
     last_data = world.now();
   }
-  const double goodput = meter.rate(kWarmUp, kWarmUp + length);
+  const double goodput = meter.rate(kSpoiledAt, kSpoiledAt + length);
   result.add("goodput_without_fault", baseline, "Gb/s");
   result.add("goodput_of_baseline", goodput / baseline);
   result.add("data_packets_lost", static_cast<double>(seen));
   result.add_at_most("data_packets_after_3_rtt", static_cast<double>(late), 0);
   result.add_at_most("last_data_packet_on_it",
-                     static_cast<double>(last_data - kWarmUp) / static_cast<double>(world.rtt()), 3, "RTT");
+                     static_cast<double>(last_data - kSpoiledAt) / static_cast<double>(world.rtt()), 3,
+                     "RTT");
   result.add_at_most("errors", world.failures(), 0);
   add_message_times(world, "mrc_", &result);
-  Plot plot{"A path is black-holed", "ms", "Gb/s", {meter.series("mrc", kWarmUp + length)}, true};
+  Plot plot{"A path is black-holed", "ms", "Gb/s", {meter.series("mrc", kSpoiledAt + length)}, true};
   const auto swallow = [](World& rc, Stream& flow) { rc.faults().add(black_hole(link_in_use(rc, flow))); };
-  add_rc_rows({config, endless(config), kWarmUp, kWarmUp + length, swallow, ""}, &result, &plot);
+  add_rc_rows({config, endless(config), kSpoiledAt, kSpoiledAt + length, swallow, ""}, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;
 }

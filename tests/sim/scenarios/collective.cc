@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // R8: ring all-reduce and all-to-all, with the tail of their steps: what one slow flow does to everybody.
 #include <algorithm>
+#include <cstdio>
 
 #include "tests/sim/scenarios/world.h"
 

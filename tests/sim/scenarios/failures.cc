@@ -9,7 +9,7 @@ namespace mrc::sim {
 namespace {
 
 constexpr Picoseconds kWarmUp = kPerMillisecond;
-constexpr Picoseconds kSample = 20 * kPerMicrosecond;
+constexpr Picoseconds kMeterSample = 20 * kPerMicrosecond;
 
 WorldConfig two_hosts(const ScenarioOptions& options) {
   WorldConfig config;
@@ -23,14 +23,6 @@ WorldConfig two_hosts(const ScenarioOptions& options) {
   config.apply(options);
   config.buffer_bytes = options.size.value_or(1u << 20);
   return config;
-}
-
-StreamConfig endless(const WorldConfig& config) {
-  StreamConfig stream;
-  stream.message_bytes = config.buffer_bytes;
-  stream.messages = 0;
-  stream.depth = 16;
-  return stream;
 }
 
 // The same links whatever the streams speak.
@@ -68,7 +60,7 @@ ScenarioResult run_link_cuts(const ScenarioOptions& options) {
   const WorldConfig config = two_hosts(options);
   World world(config);
   world.add_stream(0, 1, endless(config));
-  Meter meter(world, {1}, kSample);
+  Meter meter(world, {1}, kMeterSample);
   const uint32_t cuts = options.quick ? 5 : 20;
   const Picoseconds step = kPerMillisecond;
   cut_links(world, cuts, step, options.seed);
@@ -98,7 +90,7 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
   for (const bool silent : {false, true}) {
     World world(config);
     world.add_stream(0, 1, endless(config));
-    Meter meter(world, {1}, kSample);
+    Meter meter(world, {1}, kMeterSample);
     const Picoseconds back = kWarmUp + (options.quick ? 3 : 5) * kPerMillisecond;
     const Picoseconds end = back + (options.quick ? 4 : 10) * kPerMillisecond;
     cut_plane(world, 3 % static_cast<Plane>(config.topology.planes), silent, back);
@@ -110,7 +102,7 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
     const double after = meter.rate(kWarmUp + 10 * rtt, kWarmUp + 60 * rtt) / baseline;
     // How long until 10 round trips in a row carry what the planes that are left can carry.
     const auto recovery = [&](Picoseconds from, Picoseconds until, double wanted) {
-      for (Picoseconds at = from; at + 10 * rtt <= until; at += kSample)
+      for (Picoseconds at = from; at + 10 * rtt <= until; at += kMeterSample)
         if (meter.rate(at, at + 10 * rtt) >= wanted * baseline)
           return static_cast<double>(at - from) / static_cast<double>(rtt);
       return 1e9;
@@ -135,7 +127,7 @@ ScenarioResult run_spine_reboot(const ScenarioOptions& options) {
   const WorldConfig config = two_hosts(options);
   World world(config);
   world.add_stream(0, 1, endless(config));
-  Meter meter(world, {1}, kSample);
+  Meter meter(world, {1}, kMeterSample);
   const Picoseconds back = kWarmUp + (options.quick ? 2 : 5) * kPerMillisecond;
   const Picoseconds end = back + (options.quick ? 3 : 10) * kPerMillisecond;
   reboot(world, 0, 5, back);

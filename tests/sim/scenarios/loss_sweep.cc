@@ -2,6 +2,7 @@
 // R1: one stream over all planes at several loss rates, on the last hop of every path and in both directions;
 // and what the loss does to single messages.
 #include <algorithm>
+#include <cstdio>
 
 #include "tests/sim/scenarios/world.h"
 

@@ -3,7 +3,10 @@
 // fault. Every queue pair has one plane and, by ECMP, one path in it, and keeps it whatever happens.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "tests/sim/scenarios/world.h"
 

@@ -44,6 +44,14 @@ class UsidPaths : public PathSource {
 
 }  // namespace
 
+StreamConfig endless(const WorldConfig& config) {
+  StreamConfig stream;
+  stream.message_bytes = config.buffer_bytes;
+  stream.messages = 0;
+  stream.depth = 16;
+  return stream;
+}
+
 std::string Transport::name() const {
   if (protocol == Protocol::kMrc) return "mrc";
   return "rc_" + std::to_string(queue_pairs) + "qp";

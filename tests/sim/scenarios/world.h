@@ -63,6 +63,9 @@ struct WorldConfig {
   void fit_network();
 };
 
+// A stream that keeps 16 messages under way and never ends.
+StreamConfig endless(const WorldConfig& config);
+
 class World {
  public:
   explicit World(const WorldConfig& config);

@@ -22,6 +22,7 @@ const std::vector<Group>& groups() {
     made[0].name = "operations";
     for (const OperationInfo& info : kOperations) made[0].items.emplace_back(info.name);
     made[0].items.emplace_back("datagrams");
+    made[0].items.emplace_back("shared_receives");
     made[1].name = "faults";
     for (size_t i = 0; i <= static_cast<size_t>(FaultKind::kHostPause); ++i)
       made[1].items.emplace_back(to_string(static_cast<FaultKind>(i)));
@@ -96,6 +97,7 @@ void Coverage::note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds e
   for (size_t i = 0; i < kOperations.size(); ++i)
     if ((completed >> i & 1) != 0) names.insert(kOperations[i].name);
   if (!plan.datagrams.empty()) names.insert("datagrams");
+  if (plan.shared_entries != 0) names.insert("shared_receives");
   name_faults(plan, faults, end, &names);
   name_network(plan, &names);
   for (const std::string& name : names) met(name);

@@ -32,15 +32,21 @@ std::string differ(const std::string& what, uint64_t counted, uint64_t expected)
 }
 
 // The application of one host: hands completions to the flows they belong to.
-class Application : public HostListener {
+class SoakApplication : public HostListener {
  public:
-  explicit Application(Host& host) : host_(host) { host.set_listener(this); }
+  explicit SoakApplication(Host& host) : host_(host) { host.set_listener(this); }
 
   struct Connected {
     QueuePair* qp;
     CheckedFlow* outgoing;
     CheckedFlow* incoming;
+    CompletionQueue* sends;
   };
+  SharedReceives& make_shared(uint32_t entries, uint32_t buffer_bytes) {
+    constexpr ProtectionDomain kOwn{2000};
+    if (shared_ == nullptr) shared_ = std::make_unique<SharedReceives>(host_, entries, buffer_bytes, kOwn);
+    return *shared_;
+  }
   CompletionQueue& new_queue() { return queues_.emplace_back(kCompletionEntries); }
   void add(const Connected& connected) { connected_.push_back(connected); }
   const std::vector<Connected>& connected() const { return connected_; }
@@ -57,6 +63,7 @@ class Application : public HostListener {
       for (size_t i = 0; i < count; ++i) handle(completions[i]);
   }
   void on_event(QueuePair&, QueuePairEvent event) override {
+    if (event == QueuePairEvent::kLastReceiveReached && shared_ != nullptr) return;
     if (event != QueuePairEvent::kConnected)
       fail("queue pair event " + std::to_string(static_cast<int>(event)));
   }
@@ -82,6 +89,8 @@ class Application : public HostListener {
       if (connected.qp->qpn() != completion.qpn) continue;
       if (completion.kind == CompletionKind::kReceive ||
           completion.kind == CompletionKind::kReceiveRdmaImmediate) {
+        // A program that has seen a reply looks whether its own request is complete.
+        on_completions(*connected.sends);
         if (!connected.incoming->on_received(completion)) fail(connected.incoming->failure());
         connected.incoming->post_receives();
       } else {
@@ -109,6 +118,7 @@ class Application : public HostListener {
   std::deque<CompletionQueue> queues_;
   std::vector<Connected> connected_;
   std::vector<DatagramFlow*> datagrams_;
+  std::unique_ptr<SharedReceives> shared_;
   uint32_t floor_ = 1;
   std::string failure_;
 };
@@ -149,8 +159,8 @@ class Soak : private AlarmListener {
   SoakPlan plan_;
   Fabric fabric_;
   FaultPlan faults_;
-  std::vector<std::unique_ptr<Application>> applications_;  // by host
-  std::vector<std::unique_ptr<PathSource>> path_sources_;   // by host
+  std::vector<std::unique_ptr<SoakApplication>> applications_;  // by host
+  std::vector<std::unique_ptr<PathSource>> path_sources_;       // by host
   std::vector<std::unique_ptr<CheckedFlow>> flows_;
   std::vector<std::unique_ptr<DatagramFlow>> datagrams_;
   std::vector<uint64_t> progress_;  // by flow, when last looked at
@@ -171,7 +181,7 @@ void Soak::build() {
           fabric_, number, transport.paths_per_plane + transport.backups_per_plane));
       config.engine.path_source = path_sources_.back().get();
     }
-    applications_.push_back(std::make_unique<Application>(fabric_.add_host(number, config)));
+    applications_.push_back(std::make_unique<SoakApplication>(fabric_.add_host(number, config)));
     applications_.back()->set_floor(floor);
     applications_.back()->host().watch(true);
   }
@@ -196,7 +206,7 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
     // One path: while it is down nothing helps but patience.
     if (!cut_off) config.retry_exponential = RetryPolicy::kForEver;
   }
-  Application* ends[2];
+  SoakApplication* ends[2];
   CheckedFlow* flows[2];
   for (int side = 0; side < 2; ++side) {
     ends[side] = applications_[planned.host[side]].get();
@@ -204,6 +214,9 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
     config.end[side].receive_completions = &ends[side]->new_queue();
     config.end[side].send_entries = planned.send_entries[side];
     config.end[side].receive_entries = planned.receive_entries[side];
+    if (plan_.shared_entries != 0)
+      config.end[side].shared_receives =
+          &ends[side]->make_shared(plan_.shared_entries, kSharedPacketsMax * plan_.mtu).queue();
     config.end[side].segments_max = planned.flow[side].segments_max;
     config.end[side].inline_bytes_max = planned.flow[side].inline_bytes_max;
     config.end[side].first_psn = planned.first_psn[side];
@@ -215,7 +228,12 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
   for (int side = 0; side < 2; ++side) {
     flows[side]->open(ends[side]->host(), ends[1 - side]->host(), *pairs.end[side], *pairs.end[1 - side],
                       config.domain);
-    ends[side]->add({pairs.end[side], flows[side], flows[1 - side]});
+    ends[side]->add({pairs.end[side], flows[side], flows[1 - side], config.end[side].send_completions});
+    if (plan_.shared_entries != 0)
+      flows[side]->share(&ends[1 - side]->make_shared(plan_.shared_entries, kSharedPacketsMax * plan_.mtu));
+    // Plain RC and MRC 1.0 have no room for the proof.
+    if (!planned.plain_rc && !plan_.host.engine.transport.strict)
+      flows[side]->expect_replies_in_order(flows[1 - side]);
     if (cut_off) flows[side]->allow_failure();
   }
   for (CheckedFlow* flow : flows) flow->post_receives();
@@ -225,8 +243,8 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
 void Soak::open_datagrams(const DatagramConfig& planned, uint32_t number) {
   datagrams_.push_back(std::make_unique<DatagramFlow>(planned, mix(plan_.seed + 0xDA7A + number)));
   DatagramFlow& flow = *datagrams_.back();
-  Application& from = *applications_[planned.host[0]];
-  Application& to = *applications_[planned.host[1]];
+  SoakApplication& from = *applications_[planned.host[0]];
+  SoakApplication& to = *applications_[planned.host[1]];
   flow.open(from.host(), to.host(), from.new_queue(), to.new_queue(), ProtectionDomain{1000 + number});
   from.add(&flow);
   to.add(&flow);
@@ -389,7 +407,7 @@ void Soak::check_books(uint32_t number) {
   if (p.restored_probe + p.restored_floor + p.restored_port + p.denied_bad > p.assumed_bad)
     fail("paths" + where + " came back more often than they went");
   if (p.forgiven > p.skipped + p.restored_probe) fail("paths" + where + " were forgiven without a mark");
-  for (const Application::Connected& connected : applications_[number]->connected())
+  for (const SoakApplication::Connected& connected : applications_[number]->connected())
     if (connected.qp->transport() == Transport::kRc) return;  // counts its packets in its own way
   if (c.retransmissions_sent > c.retransmits()) fail("retransmissions" + where + " without a cause");
   const uint64_t sent = c.data_packets_sent + c.retransmissions_sent + c.sacks_sent + c.acks_sent +

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tests/sim/soak/soak_main.h"
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
@@ -12,10 +14,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <memory>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "examples/terminal/progress_line.h"
 #include "tests/sim/soak/soak.h"
 
 namespace mrc::sim {
@@ -88,6 +93,7 @@ bool parse(int count, char** words, Options* options) {
       if (!parse_operations(words[++i], &options->soak.operations)) return false;
       options->drawn_from += " --operations " + std::string(words[i]);
     } else {
+      std::fprintf(stderr, "mrc_sim: soak: '%s' is not known here, or its value is missing\n", words[i]);
       return false;
     }
   }
@@ -150,8 +156,29 @@ void watch_for_crashes() {
   for (size_t i = 0; i < std::size(kCrashes); ++i) sigaction(kCrashes[i], &action, &before_crash[i]);
 }
 
+// How many seeds all processes have done, in memory that they share.
+class SeedsDone {
+ public:
+  SeedsDone()
+      : page_(mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (page_ == MAP_FAILED) throw std::bad_alloc();
+    count_ = new (page_) Count(0);
+  }
+  ~SeedsDone() { munmap(page_, sizeof(Count)); }
+  SeedsDone(const SeedsDone&) = delete;
+  SeedsDone& operator=(const SeedsDone&) = delete;
+
+  using Count = std::atomic<uint64_t>;
+  static_assert(Count::is_always_lock_free);  // a lock would not be shared
+  Count& count() { return *count_; }
+
+ private:
+  void* page_;
+  Count* count_;
+};
+
 // Every jobs-th seed, starting at `start`.
-Share run_share(const Options& options, uint64_t start) {
+Share run_share(const Options& options, uint64_t start, SeedsDone& done) {
   Share share;
   std::signal(SIGALRM, on_hang);
   watch_for_crashes();
@@ -164,8 +191,12 @@ Share run_share(const Options& options, uint64_t start) {
       result.differs = true;
       result.failure = "the second run differs from the first";
     }
-    if (options.verbose || !result.ok) print(options, seed, result);
+    if (options.verbose || !result.ok) {
+      if (!options.verbose) ProgressLine::give_way();
+      print(options, seed, result);
+    }
     ++share.seeds;
+    ++done.count();
     if (!result.ok) ++share.failed;
     share.messages += result.messages;
     share.frames += result.frames;
@@ -177,6 +208,14 @@ Share run_share(const Options& options, uint64_t start) {
   }
   alarm(0);
   return share;
+}
+
+// Where every seed is printed, that says enough.
+std::unique_ptr<ProgressLine> show_progress(const Options& options, SeedsDone& done) {
+  if (options.verbose) return nullptr;
+  auto progress = std::make_unique<ProgressLine>("seed", options.last - options.first + 1);
+  progress->follow(&done.count());
+  return progress;
 }
 
 void add(Share* sum, const Share& share) {
@@ -192,7 +231,7 @@ void add(Share* sum, const Share& share) {
 }
 
 // One process per job. False: one of them did not come to its end.
-bool run_jobs(const Options& options, Share* sum) {
+bool run_jobs(const Options& options, Share* sum, SeedsDone& done) {
   int ends[2];
   if (pipe(ends) != 0) {
     std::fprintf(stderr, "mrc_sim: pipe: %s\n", std::strerror(errno));
@@ -206,11 +245,12 @@ bool run_jobs(const Options& options, Share* sum) {
       return false;
     }
     if (child > 0) continue;
-    const Share share = run_share(options, options.first + job);
+    const Share share = run_share(options, options.first + job, done);
     std::fflush(stdout);
     _exit(write(ends[1], &share, sizeof share) == sizeof share ? 0 : 1);
   }
   close(ends[1]);
+  const auto progress = show_progress(options, done);
   bool all = true;
   Share share;
   while (read(ends[0], &share, sizeof share) == sizeof share) add(sum, share);
@@ -229,11 +269,13 @@ int soak_main(int count, char** words) {
   }
   const auto started = std::chrono::steady_clock::now();
   Share sum;
+  SeedsDone done;
   bool all = true;
   if (options.jobs == 1) {
-    sum = run_share(options, options.first);
+    const auto progress = show_progress(options, done);
+    sum = run_share(options, options.first, done);
   } else {
-    all = run_jobs(options, &sum);
+    all = run_jobs(options, &sum, done);
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
   std::printf("soak: %" PRIu64 " seeds, %" PRIu64 " failed; %" PRIu64 " messages, %" PRIu64

@@ -150,6 +150,24 @@ void draw_extras(SoakPlan* plan) {
   }
 }
 
+// Few receive requests for many queue pairs.
+void draw_shared_receives(SoakPlan* plan) {
+  Random random(mix(plan->seed + 0x5A4ED));
+  if (plan->host.engine.transport.strict || !random.chance(0.2)) return;
+  // A peer that is gone in the middle of a message keeps its request, as with a NIC, until its queue pair
+  // goes.
+  if (plan->cut_off != kNoHost) return;
+  plan->shared_entries = static_cast<uint32_t>(random.between(1, 8));
+  const uint32_t receiver = plan->connections[0].host[1];
+  for (PlannedConnection& connection : plan->connections) {
+    if (connection.host[0] != receiver && random.chance(0.7)) connection.host[1] = receiver;
+    for (FlowConfig& flow : connection.flow) {
+      flow.packets_max = std::min(flow.packets_max, kSharedPacketsMax);
+      flow.messages = std::min(flow.messages, 24u);
+    }
+  }
+}
+
 }  // namespace
 
 bool SoakPlan::has_plain_rc() const {
@@ -178,6 +196,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t control
     plan.cut_off_at = random.between(0, 300) * kPerMicrosecond;
   }
   draw_extras(&plan);
+  draw_shared_receives(&plan);
   return plan;
 }
 
@@ -187,14 +206,15 @@ std::string SoakPlan::describe() const {
   std::snprintf(
       text, sizeof text,
       "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "
-      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s",
+      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s",
       topology.tiers, topology.host_count(), topology.planes, topology.spines, topology.host_gigabits,
       topology.spine_gigabits, topology.core_gigabits, host.v4 ? "v4" : "v6", mtu, connections.size(),
       transport.paths_per_plane, transport.window_packets, transport.window_bytes, transport.immediates_max,
       kAlgorithms[static_cast<size_t>(transport.congestion)], srv6 ? ", srv6" : "",
       has_plain_rc() ? ", plain rc" : "", datagrams.empty() ? "" : ", datagrams",
       transport.dynamic_mpr ? ", dynamic mpr" : "", topology.queue.trim_bytes != 0 ? ", trimming" : "",
-      topology.reroute ? ", rerouting" : "", cut_off != kNoHost ? ", one host cut off" : "");
+      topology.reroute ? ", rerouting" : "", shared_entries != 0 ? ", shared receives" : "",
+      cut_off != kNoHost ? ", one host cut off" : "");
   return text;
 }
 

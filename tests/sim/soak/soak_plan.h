@@ -16,6 +16,7 @@
 namespace mrc::sim {
 
 inline constexpr uint32_t kControllersDrawn = 3;
+inline constexpr uint32_t kSharedPacketsMax = 16;  // of messages into shared receive queues
 
 struct PlannedConnection {
   uint32_t host[2];
@@ -39,7 +40,8 @@ struct SoakPlan {
   uint32_t mpr = 0;   // what each end lets the other have, with dynamic MPR; 0 = not said
   std::vector<PlannedConnection> connections;
   std::vector<DatagramConfig> datagrams;
-  uint32_t cut_off = kNoHost;  // a host that loses all its links for good
+  uint32_t shared_entries = 0;  // of the shared receive queue that each host has then
+  uint32_t cut_off = kNoHost;   // a host that loses all its links for good
   Picoseconds cut_off_at = 0;
   bool corrupting = false;  // some fault changes bytes
   uint64_t seed = 0;

@@ -2,6 +2,10 @@
 // The checkers of the soak, fed with histories that break one rule each: every one must be seen and named.
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <memory>
+#include <utility>
+
 #include "tests/sim/soak/coverage.h"
 #include "tests/sim/test/harness.h"
 #include "tests/sim/workload/checked_flow.h"

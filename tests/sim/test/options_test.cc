@@ -4,9 +4,10 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "tests/sim/scenarios/run_main.h"
+#include "tests/sim/report/run_main.h"
 #include "tests/sim/scenarios/world.h"
 
 namespace mrc::sim {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <stdexcept>
 
 #include "libmrc/wire/packet.h"
 #include "tests/sim/test/harness.h"

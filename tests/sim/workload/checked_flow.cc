@@ -148,6 +148,7 @@ void CheckedFlow::open(Host& from, Host& to, QueuePair& sender, QueuePair& recei
 // ------------------------------------------------------------------------------------------------ posting
 
 void CheckedFlow::post_receives() {
+  if (shared_ != nullptr) return;  // they come back one by one
   bool posted = false;
   while (posted_receives_ < receives_) {
     ReceiveRequest* request = receiver_->receive_queue().reserve();
@@ -190,6 +191,7 @@ void CheckedFlow::post_sends() {
     request->swap = message.swap;
     fill_segments(request, message);
     message.posted = true;
+    message.proves = reverse_ != nullptr ? reverse_->told_ : 0;
     sender_->send_queue().publish(1);
     ++next_;
     posted = true;
@@ -271,10 +273,7 @@ bool CheckedFlow::on_sent(const Completion& completion) {
                   completion.work_id);
     const bool first = !failed_;
     failed_ = true;
-    // A peer that never said what it can do is taken for one that cannot.
-    const bool refused = completion.status == CompletionStatus::kLocalQpOperationError &&
-                         !is_strict_mrc(messages_[completion.work_id].info->operation);
-    if (first && !refused && completion.status != CompletionStatus::kRetryExceeded &&
+    if (first && completion.status != CompletionStatus::kRetryExceeded &&
         completion.status != CompletionStatus::kFlushed)
       return fail("connection ended with status " + std::to_string(static_cast<int>(completion.status)),
                   completion.work_id);
@@ -300,11 +299,13 @@ bool CheckedFlow::on_sent(const Completion& completion) {
 // In the order of sending, with the right value and length, and only when everything before is in memory.
 bool CheckedFlow::on_received(const Completion& completion) {
   if (completion.status != CompletionStatus::kSuccess) {
+    if (shared_ != nullptr) shared_->give_back(completion.work_id);
     if (may_fail_ && completion.status == CompletionStatus::kFlushed) return true;
     return fail("receive completion with status " + std::to_string(static_cast<int>(completion.status)),
                 told_ < receives_ ? receiving_[told_] : messages_.size());
   }
-  if (completion.work_id != told_) return fail("receive requests used out of order", messages_.size());
+  if (shared_ == nullptr && completion.work_id != told_)
+    return fail("receive requests used out of order", messages_.size());
   if (told_ >= receives_) return fail("more receives than were sent", messages_.size());
   const uint32_t index = receiving_[told_++];
   const Message& message = messages_[index];
@@ -313,10 +314,33 @@ bool CheckedFlow::on_received(const Completion& completion) {
     return fail("immediate where none was sent", index);
   if (message.info->immediate && completion.immediate != index) return fail("immediate out of order", index);
   if (completion.byte_count != message.bytes) return fail("received with a wrong length", index);
+  if (shared_ != nullptr && !take_from_shared(completion, message))
+    return fail("a buffer of the shared queue holds something else", index);
+  if (!reply_is_in_order(message)) return fail("reported before what it answers is complete", index);
   for (uint32_t i = completed_; i <= index; ++i)
     if (!messages_[i].info->fetches && !landed(messages_[i]))
       return fail("told before the data were there", i);
   return true;
+}
+
+// What was received into a buffer of the shared queue goes to where it would have been received otherwise.
+bool CheckedFlow::take_from_shared(const Completion& completion, const Message& message) {
+  if (completion.work_id >= shared_->count()) return false;
+  const uint8_t* buffer = shared_->buffer(completion.work_id);
+  const bool sent = message.info->received == CompletionKind::kReceive;
+  const bool same = !sent || std::memcmp(buffer, original_.data() + message.source_at, message.bytes) == 0;
+  if (sent && same) std::memcpy(target_.data() + message.target_at, buffer, message.bytes);
+  shared_->give_back(completion.work_id);
+  return same;
+}
+
+// Only a SEND has room for the proof; a WRITE with immediate goes behind it, which does not help if that is
+// lost.
+bool CheckedFlow::reply_is_in_order(const Message& message) const {
+  if (reverse_ == nullptr || message.proves == 0 || reverse_->failed_) return true;
+  if (message.info->received != CompletionKind::kReceive) return true;
+  const Message& answered = reverse_->messages_[reverse_->receiving_[message.proves - 1]];
+  return answered.complete || !answered.signaled;
 }
 
 bool CheckedFlow::done() const {

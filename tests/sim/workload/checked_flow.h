@@ -11,6 +11,7 @@
 #include "tests/sim/host/host.h"
 #include "tests/sim/workload/guarded_buffer.h"
 #include "tests/sim/workload/operations.h"
+#include "tests/sim/workload/shared_receives.h"
 
 namespace mrc::sim {
 
@@ -29,6 +30,11 @@ class CheckedFlow {
 
   // `sender` and `receiver`: the two ends of the connection, at `from` and `to`.
   void open(Host& from, Host& to, QueuePair& sender, QueuePair& receiver, ProtectionDomain domain);
+  // The receiver takes its receive requests from there.
+  void share(SharedReceives* shared) { shared_ = shared; }
+  // The flow of the other direction. Whatever this one's sender had received of it when it posted a message
+  // must be known to be complete when that message is reported: it may be the answer.
+  void expect_replies_in_order(const CheckedFlow* reverse) { reverse_ = reverse; }
   // The network may really end this connection.
   void allow_failure() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }
@@ -71,6 +77,7 @@ class CheckedFlow {
     uint64_t compare_add = 0;
     uint64_t swap = 0;
     uint32_t receive = 0;  // number among those that use a receive request
+    uint32_t proves = 0;   // so many messages of the other direction were received when it was posted
   };
 
   void plan(uint32_t count, Random& random);
@@ -82,6 +89,8 @@ class CheckedFlow {
   void account_for(const Message& message);
   size_t message_at(uint64_t byte) const;
   void consume(Message& message);
+  bool take_from_shared(const Completion& completion, const Message& message);
+  bool reply_is_in_order(const Message& message) const;
   bool fail(const std::string& what, uint64_t number);
 
   FlowConfig config_;
@@ -106,6 +115,8 @@ class CheckedFlow {
   Host* to_ = nullptr;
   QueuePair* sender_ = nullptr;
   QueuePair* receiver_ = nullptr;
+  SharedReceives* shared_ = nullptr;
+  const CheckedFlow* reverse_ = nullptr;
   MemoryKey source_key_{};
   MemoryKey target_key_{};
   MemoryKey result_key_{};

@@ -7,11 +7,6 @@ namespace mrc::sim {
 
 namespace {
 constexpr uint8_t kAllRemote = kRemoteWrite | kRemoteRead | kRemoteAtomic;
-
-void must(bool done) {
-  assert(done && "the engine refused a valid transition");
-  (void)done;
-}
 }  // namespace
 
 QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {
@@ -25,7 +20,8 @@ QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {
     wanted.send_completions = end.send_completions;
     wanted.receive_completions = end.receive_completions;
     wanted.send_entries = end.send_entries;
-    wanted.receive_entries = end.receive_entries;
+    wanted.receive_entries = end.shared_receives != nullptr ? 0 : end.receive_entries;
+    wanted.shared_receives = end.shared_receives;
     wanted.send_segments_max = end.segments_max;
     wanted.receive_segments_max = end.segments_max;
     wanted.inline_bytes_max = end.inline_bytes_max;

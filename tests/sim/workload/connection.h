@@ -2,6 +2,7 @@
 // Joins two hosts by a pair of connected queue pairs, as an application would after exchanging numbers.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <optional>
 
@@ -9,12 +10,18 @@
 
 namespace mrc::sim {
 
+inline void must(bool done) {
+  assert(done && "the engine refused a valid transition");
+  (void)done;
+}
+
 // One end of a connection.
 struct EndConfig {
   CompletionQueue* send_completions = nullptr;
   CompletionQueue* receive_completions = nullptr;
   uint32_t send_entries = 16;
   uint32_t receive_entries = 16;
+  SharedReceiveQueue* shared_receives = nullptr;  // instead of receive_entries
   uint32_t segments_max = 1;
   uint32_t inline_bytes_max = 0;
   Psn first_psn;

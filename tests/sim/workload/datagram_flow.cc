@@ -5,17 +5,13 @@
 #include <cassert>
 
 #include "tests/sim/core/random.h"
+#include "tests/sim/workload/connection.h"
 
 namespace mrc::sim {
 
 namespace {
 constexpr uint32_t kQueueKey = 0x1234;
 constexpr uint32_t kSendEntries = 8;
-
-void must(bool done) {
-  assert(done && "the engine refused a valid transition");
-  (void)done;
-}
 
 QueuePair* make_queue_pair(Host& host, CompletionQueue& queue, ProtectionDomain domain, uint32_t receives) {
   QueuePairConfig config;

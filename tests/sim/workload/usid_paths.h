@@ -2,6 +2,7 @@
 // SRv6 for a simulated host: as many EVs per plane as are asked for, each a list of uSIDs through the fabric.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/ethernet.h"
@@ -14,11 +15,11 @@
 
 namespace mrc::golden {
 
-inline const Frame& golden_frame(const std::string& name) {
+inline const Frame& golden_frame(std::string_view name) {
   for (const Frame& frame : kFrames) {
     if (name == frame.name) return frame;
   }
-  throw std::invalid_argument("no golden frame " + name);
+  throw std::invalid_argument("no golden frame " + std::string(name));
 }
 
 // Where the layers of a golden frame begin.

@@ -2,8 +2,12 @@
 #include "case.h"
 
 #include <algorithm>
+#include <cstring>
+#include <initializer_list>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace conformance {
 namespace {

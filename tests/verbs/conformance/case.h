@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace conformance {
@@ -69,11 +70,13 @@ void check_error(const char* file, int line, const char* expression, int error,
 
 #define CONFORMANCE_JOIN_(a, b) a##b
 #define CONFORMANCE_JOIN(a, b) CONFORMANCE_JOIN_(a, b)
-#define CASE(name)                                                                       \
-  static void CONFORMANCE_JOIN(case_at_, __LINE__)();                                    \
-  static const ::conformance::Registration CONFORMANCE_JOIN(registration_at_, __LINE__)( \
-      name, &CONFORMANCE_JOIN(case_at_, __LINE__));                                      \
-  static void CONFORMANCE_JOIN(case_at_, __LINE__)()
+// By a counter, not by the line: several files are compiled as one.
+#define CASE(name) CONFORMANCE_CASE(name, __COUNTER__)
+#define CONFORMANCE_CASE(name, number)                                              \
+  static void CONFORMANCE_JOIN(case_, number)();                                    \
+  static const ::conformance::Registration CONFORMANCE_JOIN(registration_, number)( \
+      name, &CONFORMANCE_JOIN(case_, number));                                      \
+  static void CONFORMANCE_JOIN(case_, number)()
 
 #define CHECK(condition)                                                                   \
   do {                                                                                     \

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Completion queues: creation, polling, resizing, overrun, and the extended form.
 #include <endian.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <set>
+#include <vector>
 
 #include "objects.h"
 
@@ -205,6 +208,8 @@ CASE("cq.resize_below_what_it_holds") {
   Pair pair(options);
   await_arrival(pair, held);
   CHECK_ERROR(ibv_resize_cq(pair.a.send_cq, 1), EINVAL);
+  CHECK_ERROR(ibv_resize_cq(pair.a.send_cq, held - 1), EINVAL);
+  CHECK_OK(ibv_resize_cq(pair.a.send_cq, held));
   for (uint64_t id = 0; id < static_cast<uint64_t>(held); ++id) await(pair.a.send_cq, id, IBV_WC_SUCCESS);
 }
 
@@ -229,6 +234,25 @@ CASE("cq.moderation_done_or_refused") {
 // --- the extended form ---
 
 namespace {
+
+constexpr uint64_t kClock = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+constexpr uint64_t kWall = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+
+// What the device's clock says now.
+uint64_t device_clock() {
+  ibv_values_ex values{};
+  values.comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+  CHECK_OK(ibv_query_rt_values_ex(device(), &values));
+  CHECK_EQ(values.comp_mask, IBV_VALUES_MASK_RAW_CLOCK);
+  CHECK_EQ(values.raw_clock.tv_sec, 0);  // ticks, all of them in the other field
+  return static_cast<uint64_t>(values.raw_clock.tv_nsec);
+}
+
+uint64_t wall_clock() {
+  timespec time;
+  clock_gettime(CLOCK_REALTIME, &time);
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+}
 
 ibv_cq_ex* try_extended(uint64_t reads, uint32_t mask = 0, uint32_t flags = 0, uint32_t entries = 64) {
   ibv_cq_init_attr_ex wanted{};
@@ -305,7 +329,11 @@ CASE("cq_ex.create_too_many_entries") {
 }
 
 CASE("cq_ex.create_with_timestamps") {
-  CHECK_REFUSED(try_extended(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP), EOPNOTSUPP, EINVAL);
+  for (const uint64_t reads : {kClock, kWall, kClock | kWall}) {
+    ibv_cq_ex* queue = try_extended(reads);
+    CHECK(queue != nullptr);
+    destroy_extended(queue);
+  }
 }
 
 CASE("cq_ex.create_with_unknown_reads") {
@@ -369,6 +397,81 @@ CASE("cq_ex.also_polled_plainly") {
   pair.send(9, 32);
   const ibv_wc completion = await(ibv_cq_ex_to_cq(pair.extended), 9, IBV_WC_SUCCESS);
   CHECK_EQ(completion.byte_len, 32);
+}
+
+CASE("cq_ex.clock_of_a_completion") {
+  ExtendedPair pair(IBV_WC_STANDARD_FLAGS | kClock);
+  uint64_t earliest = device_clock();
+  for (uint64_t id = 1; id <= 5; ++id) {
+    pair.send(id, 8);
+    pair.start();
+    const uint64_t time = ibv_wc_read_completion_ts(pair.extended);
+    CHECK(time >= earliest);
+    earliest = device_clock();
+    CHECK(time <= earliest);
+    ibv_end_poll(pair.extended);
+  }
+}
+
+CASE("cq_ex.wall_clock_of_a_completion") {
+  ExtendedPair pair(IBV_WC_STANDARD_FLAGS | kWall);
+  const uint64_t before = wall_clock();
+  pair.send(1, 8);
+  pair.start();
+  const uint64_t time = ibv_wc_read_completion_wallclock_ns(pair.extended);
+  CHECK(time >= before);
+  CHECK(time <= wall_clock());
+  ibv_end_poll(pair.extended);
+}
+
+CASE("cq_ex.time_is_when_it_completed_not_when_it_is_polled") {
+  ExtendedPair pair(kClock | kWall);
+  pair.send(1, 8);
+  usleep(100'000);  // the receive completed before the sender heard of it, or very soon after
+  const uint64_t clock = device_clock();
+  const uint64_t wall = wall_clock();
+  usleep(20'000);
+  pair.start();
+  CHECK(ibv_wc_read_completion_ts(pair.extended) < clock);
+  CHECK(ibv_wc_read_completion_wallclock_ns(pair.extended) < wall);
+  ibv_end_poll(pair.extended);
+}
+
+CASE("cq_ex.times_go_with_next") {
+  ExtendedPair pair(kClock | kWall);
+  std::vector<uint64_t> sent;
+  for (uint64_t id = 1; id <= 4; ++id) {
+    sent.push_back(device_clock());
+    pair.send(id, 8);
+    usleep(2000);
+  }
+  uint64_t before = 0;
+  pair.start();
+  for (size_t i = 0; i < 4; ++i) {
+    const uint64_t time = ibv_wc_read_completion_ts(pair.extended);
+    CHECK(time >= sent[i]);
+    CHECK(time >= before);
+    before = time;
+    if (i < 3) CHECK_OK(ibv_next_poll(pair.extended));
+  }
+  ibv_end_poll(pair.extended);
+}
+
+CASE("cq_ex.times_survive_resizing") {
+  ExtendedPair pair(kClock);
+  pair.send(1, 8);
+  usleep(20'000);
+  const uint64_t clock = device_clock();
+  CHECK_OK(ibv_resize_cq(pair.owner, 5000));
+  pair.send(2, 8);
+  pair.start();
+  CHECK_EQ(pair.extended->wr_id, 1);
+  const uint64_t first = ibv_wc_read_completion_ts(pair.extended);
+  CHECK(first != 0 && first < clock);
+  for (int i = 0; i < 5000 && ibv_next_poll(pair.extended) == ENOENT; ++i) usleep(1000);
+  CHECK_EQ(pair.extended->wr_id, 2);
+  CHECK(ibv_wc_read_completion_ts(pair.extended) >= clock);
+  ibv_end_poll(pair.extended);
 }
 
 CASE("cq_ex.end_and_start_again") {

@@ -2,6 +2,12 @@
 // Work that succeeds: every operation of connected queue pairs, and what completions say about it.
 #include <endian.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "objects.h"
 
 namespace conformance {

@@ -3,6 +3,11 @@
 #include <endian.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
 #include "objects.h"
 
 namespace conformance {

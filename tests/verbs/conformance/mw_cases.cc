@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Memory windows of type 1 (ibv_bind_mw) and type 2 (a work request).
+#include <cstdint>
+
 #include "objects.h"
 
 namespace conformance {
@@ -94,6 +96,15 @@ CASE("mw.type_1_opens_a_part") {
   pair.bind_1_done(pair.info(1024, 512));
   CHECK_EQ(pair.write(1024, pair.window->rkey), IBV_WC_SUCCESS);
   CHECK(pair.target.has(kSeedA, 1024, 16, 0));
+}
+
+// It says nothing, but programs say it and NICs take it.
+CASE("mw.local_write_in_a_binding") {
+  WindowPair pair(IBV_MW_TYPE_1);
+  ibv_mw_bind_info info = pair.info(64, 256);
+  info.mw_access_flags |= IBV_ACCESS_LOCAL_WRITE;
+  pair.bind_1_done(info);
+  CHECK_EQ(pair.write(64, pair.window->rkey), IBV_WC_SUCCESS);
 }
 
 CASE("mw.type_1_last_byte") {

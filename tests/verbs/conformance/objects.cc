@@ -5,8 +5,14 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+#include <vector>
 
 namespace conformance {
 namespace {
@@ -152,6 +158,10 @@ int move(ibv_qp* qp, ibv_qp_state to, uint32_t destination_qpn, const Path& path
   const bool resume = to == IBV_QPS_RTS && queried_state(qp) == IBV_QPS_SQD;
   return ibv_modify_qp(qp, &attributes,
                        resume ? static_cast<int>(IBV_QP_STATE) : needed_mask(qp->qp_type, to));
+}
+
+const char* type_name(ibv_qp_type type) {
+  return type == IBV_QPT_RC ? "rc" : type == IBV_QPT_UC ? "uc" : "ud";
 }
 
 void bring_to(ibv_qp* qp, ibv_qp_state to, uint32_t destination_qpn, const Path& path) {

@@ -4,7 +4,10 @@
 
 #include <infiniband/verbs.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -43,6 +46,13 @@ inline int destroy(ibv_ah* object) {
 }
 inline int destroy(ibv_td* object) {
   return ibv_dealloc_td(object);
+}
+
+inline int destroy(ibv_xrcd* object) {
+  return ibv_close_xrcd(object);
+}
+inline int destroy(ibv_dm* object) {
+  return ibv_free_dm(object);
 }
 
 template <typename T>
@@ -152,6 +162,7 @@ ibv_qp_attr good_attributes(ibv_context* context, ibv_qp_state to, uint32_t dest
                             const Path& path = {});
 int move(ibv_qp* qp, ibv_qp_state to, uint32_t destination_qpn = 0, const Path& path = {});
 // Moves a new queue pair step by step; throws when a step is refused.
+const char* type_name(ibv_qp_type type);
 void bring_to(ibv_qp* qp, ibv_qp_state to, uint32_t destination_qpn = 0, const Path& path = {});
 ibv_qp_state queried_state(ibv_qp* qp);
 ibv_ah_attr address_of_self(ibv_context* context);

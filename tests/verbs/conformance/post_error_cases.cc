@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Work that fails: what posting refuses, what completes with which error, and what happens to the rest.
+#include <cstdint>
+#include <vector>
+
 #include "objects.h"
 
 namespace conformance {
 namespace {
 
-struct Room {
+struct ErrorRoom {
   Owned<ibv_pd> pd = make_pd();
   Owned<ibv_cq> cq = make_cq();
   Memory memory{pd, 4096};
@@ -16,7 +19,7 @@ struct Room {
   }
 };
 
-int post_one(Room& room, ibv_qp* qp) {
+int post_one(ErrorRoom& room, ibv_qp* qp) {
   return Request(IBV_WR_RDMA_WRITE).piece(room.memory, 0, 8).remote(room.memory, 64).post(qp);
 }
 
@@ -40,25 +43,25 @@ void expect_status(Pair& pair, Request request, ibv_wc_status status) {
 // --- refused at once ---
 
 CASE("post_send.in_reset") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_RESET);
   CHECK_ERROR(post_one(room, qp), EINVAL);
 }
 
 CASE("post_send.in_init") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_INIT);
   CHECK_ERROR(post_one(room, qp), EINVAL);
 }
 
 CASE("post_send.in_rtr") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_RTR);
   CHECK_ERROR(post_one(room, qp), EINVAL);
 }
 
 CASE("post_send.in_error_is_flushed") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_ERR);
   CHECK_OK(post_one(room, qp));
   await(room.cq, 1, IBV_WC_WR_FLUSH_ERR);
@@ -154,32 +157,32 @@ CASE("post_send.message_too_long") {
 }
 
 CASE("post_recv.in_reset") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_RESET);
   CHECK_ERROR(post_receive(qp, 1), EINVAL);
 }
 
 CASE("post_recv.in_init") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_INIT);
   CHECK_OK(post_receive(qp, 1));
 }
 
 CASE("post_recv.in_error_is_flushed") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_ERR);
   CHECK_OK(post_receive(qp, 1));
   await(room.cq, 1, IBV_WC_WR_FLUSH_ERR);
 }
 
 CASE("post_recv.too_many_segments") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_INIT);
   CHECK_ERROR(post_receive(qp, 1, std::vector<ibv_sge>(device_attributes().max_sge + 1)), EINVAL);
 }
 
 CASE("post_recv.until_full") {
-  Room room;
+  ErrorRoom room;
   Owned<ibv_qp> qp = room.in(IBV_QPS_INIT);
   ibv_qp_attr attributes;
   ibv_qp_init_attr init;

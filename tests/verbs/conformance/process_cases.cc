@@ -3,7 +3,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
+#include <functional>
 #include <numeric>
+#include <vector>
 
 #include "objects.h"
 #include "peer_process.h"
@@ -31,7 +35,7 @@ struct Local {
   }
 };
 
-Path impatient() {
+Path impatient_path() {
   Path path;
   path.timeout = 10;  // 4 ms
   path.retry_cnt = 3;
@@ -199,7 +203,7 @@ CASE("process.atomics_while_it_does_nothing") {
 }
 
 CASE("process.killed") {
-  Local local(impatient());
+  Local local(impatient_path());
   local.peer.kill_now();
   CHECK_OK(Request(IBV_WR_RDMA_WRITE)
                .piece(local.side.memory, 0, 8)
@@ -209,7 +213,7 @@ CASE("process.killed") {
 }
 
 CASE("process.killed_under_traffic") {
-  Local local(impatient());
+  Local local(impatient_path());
   for (uint64_t id = 0; id < 16; ++id)
     CHECK_OK(Request(IBV_WR_RDMA_WRITE, id)
                  .piece(local.side.memory, 0, 60000)
@@ -231,7 +235,7 @@ CASE("process.killed_under_traffic") {
 }
 
 CASE("process.leaves_without_closing") {
-  Local local(impatient());
+  Local local(impatient_path());
   try {
     local.peer.tell(PeerOrder::kLeave);
   } catch (const Failure&) {
@@ -244,7 +248,7 @@ CASE("process.leaves_without_closing") {
 }
 
 CASE("process.closes_in_order") {
-  Local local(impatient());
+  Local local(impatient_path());
   CHECK_EQ(local.peer.tell(PeerOrder::kClose), 0);
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The state machine of queue pairs: every pair of states of every type, with the attributes that the kernel's
 // table needs, allows and refuses.
+#include <cstdint>
+#include <string>
+
 #include "objects.h"
 
 namespace conformance {
@@ -21,9 +24,6 @@ constexpr int kOptionalBits = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 const char* name_of(ibv_qp_state state) {
   constexpr const char* kNames[] = {"reset", "init", "rtr", "rts", "sqd", "sqe", "err"};
   return kNames[state];
-}
-const char* name_of(ibv_qp_type type) {
-  return type == IBV_QPT_RC ? "rc" : type == IBV_QPT_UC ? "uc" : "ud";
 }
 
 struct Rule {
@@ -124,7 +124,7 @@ const bool kTransitionsRegistered = [] {
     for (const ibv_qp_state from : kStates)
       for (const ibv_qp_state to : kStates) {
         if (from == IBV_QPS_SQE) continue;  // only an error leads there
-        Registration(std::string("state.") + name_of(type) + "_" + name_of(from) + "_to_" + name_of(to),
+        Registration(std::string("state.") + type_name(type) + "_" + name_of(from) + "_to_" + name_of(to),
                      [=] { check_transition(type, from, to); });
       }
   return true;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Shared receive queues.
+#include <cerrno>
+#include <cstdint>
+#include <vector>
+
 #include "objects.h"
 
 namespace conformance {
@@ -12,6 +16,11 @@ int error_of_creation(uint32_t entries, uint32_t segments) {
   errno = 0;
   Owned<ibv_srq> srq(ibv_create_srq(pd, &wanted));
   return srq.get() != nullptr ? 0 : errno;
+}
+
+int resize(ibv_srq* srq, uint32_t entries) {
+  ibv_srq_attr wanted{entries, 0, 0};
+  return ibv_modify_srq(srq, &wanted, IBV_SRQ_MAX_WR);
 }
 
 }  // namespace
@@ -111,16 +120,106 @@ CASE("srq.limit_too_large") {
   CHECK_ERROR(ibv_modify_srq(srq, &attributes, IBV_SRQ_LIMIT), EINVAL);
 }
 
-CASE("srq.resize_as_the_device_says") {
+CASE("srq.resize") {
+  CHECK((device_attributes().device_cap_flags & IBV_DEVICE_SRQ_RESIZE) != 0);
   Owned<ibv_pd> pd = make_pd();
   Owned<ibv_srq> srq = make_srq(pd, 32, 2);
-  const bool offered = (device_attributes().device_cap_flags & IBV_DEVICE_SRQ_RESIZE) != 0;
-  ibv_srq_attr attributes{64, 2, 0};
-  const int result = ibv_modify_srq(srq, &attributes, IBV_SRQ_MAX_WR);
-  if (offered)
-    CHECK_ERROR(result, 0);
-  else
-    CHECK_ERROR(result, EINVAL, EOPNOTSUPP, ENOSYS);
+  for (const uint32_t entries : {64u, 5u, 1u, 1000u}) {
+    CHECK_OK(resize(srq, entries));
+    ibv_srq_attr now{};
+    CHECK_OK(ibv_query_srq(srq, &now));
+    CHECK(now.max_wr >= entries);
+    CHECK(now.max_sge >= 2);
+  }
+}
+
+CASE("srq.resize_makes_room") {
+  Owned<ibv_pd> pd = make_pd();
+  Owned<ibv_srq> srq = make_srq(pd, 4, 1);
+  ibv_srq_attr now{};
+  CHECK_OK(ibv_query_srq(srq, &now));
+  for (uint64_t id = 0; id < now.max_wr; ++id) CHECK_OK(post_receive(srq.get(), id));
+  CHECK_ERROR(post_receive(srq.get(), 99), ENOMEM);
+  CHECK_OK(resize(srq, now.max_wr + 1));
+  CHECK_OK(post_receive(srq.get(), 99));
+}
+
+CASE("srq.resize_keeps_what_was_posted") {
+  Pair pair({.with_srq = true});
+  // The ring has gone round before it moves.
+  for (uint64_t id = 0; id < 11; ++id) {
+    CHECK_OK(post_receive(pair.b.srq.get(), 100 + id, {pair.b.memory.piece(0, 64)}));
+    CHECK_OK(Request(IBV_WR_SEND, id).piece(pair.a.memory, 0, 8).post(pair.a.qp));
+    await(pair.a.send_cq, id, IBV_WC_SUCCESS);
+    await(pair.b.receive_cq, 100 + id, IBV_WC_SUCCESS);
+  }
+  uint64_t posted = 0;
+  for (; posted < 10; ++posted)
+    CHECK_OK(post_receive(pair.b.srq.get(), posted, {pair.b.memory.piece(posted * 64, 64)}));
+  CHECK_ERROR(resize(pair.b.srq, 9), EINVAL);
+  CHECK_OK(resize(pair.b.srq, 10));
+  CHECK_OK(resize(pair.b.srq, 300));
+  for (; posted < 200; ++posted)
+    CHECK_OK(post_receive(pair.b.srq.get(), posted, {pair.b.memory.piece(posted * 64, 64)}));
+  for (uint64_t id = 0; id < posted; ++id) {
+    CHECK_OK(Request(IBV_WR_SEND, id).piece(pair.a.memory, id * 8, 8).post(pair.a.qp));
+    await(pair.a.send_cq, id, IBV_WC_SUCCESS);
+    const ibv_wc completion = await(pair.b.receive_cq);
+    CHECK_EQ(completion.status, IBV_WC_SUCCESS);
+    CHECK(pair.b.memory.has(kSeedA, completion.wr_id * 64, 8, id * 8));
+  }
+}
+
+CASE("srq.resize_while_it_is_used") {
+  Pair pair({.with_srq = true});
+  for (uint64_t id = 0; id < 8; ++id)
+    CHECK_OK(post_receive(pair.b.srq.get(), id, {pair.b.memory.piece(id * 64, 64)}));
+  uint64_t received = 0;
+  for (uint64_t id = 0; id < 500; ++id) {
+    CHECK_OK(Request(IBV_WR_SEND, id).piece(pair.a.memory, id * 8, 8).post(pair.a.qp));
+    CHECK_OK(resize(pair.b.srq, id % 2 == 0 ? 9 : 700));
+    await(pair.a.send_cq, id, IBV_WC_SUCCESS);
+    const ibv_wc completion = await(pair.b.receive_cq);
+    CHECK(pair.b.memory.has(kSeedA, completion.wr_id * 64, 8, received++ * 8));
+    CHECK_OK(
+        post_receive(pair.b.srq.get(), completion.wr_id, {pair.b.memory.piece(completion.wr_id * 64, 64)}));
+  }
+}
+
+CASE("srq.resize_to_nothing") {
+  Owned<ibv_pd> pd = make_pd();
+  Owned<ibv_srq> srq = make_srq(pd, 32, 2);
+  CHECK_ERROR(resize(srq, 0), EINVAL);
+}
+
+CASE("srq.resize_too_large") {
+  Owned<ibv_pd> pd = make_pd();
+  Owned<ibv_srq> srq = make_srq(pd, 32, 2);
+  CHECK_ERROR(resize(srq, static_cast<uint32_t>(device_attributes().max_srq_wr) + 1), EINVAL);
+}
+
+CASE("srq.resize_below_the_limit") {
+  Owned<ibv_pd> pd = make_pd();
+  Owned<ibv_srq> srq = make_srq(pd, 32, 2);
+  ibv_srq_attr attributes{0, 0, 20};
+  CHECK_OK(ibv_modify_srq(srq, &attributes, IBV_SRQ_LIMIT));
+  CHECK_ERROR(resize(srq, 19), EINVAL);
+  CHECK_OK(resize(srq, 20));
+}
+
+CASE("srq.resize_and_limit_at_once") {
+  Owned<ibv_pd> pd = make_pd();
+  Owned<ibv_srq> srq = make_srq(pd, 8, 2);
+  ibv_srq_attr attributes{64, 0, 50};
+  CHECK_OK(ibv_modify_srq(srq, &attributes, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT));
+  ibv_srq_attr now{};
+  CHECK_OK(ibv_query_srq(srq, &now));
+  CHECK(now.max_wr >= 64);
+  CHECK_EQ(now.srq_limit, 50);
+  attributes = {16, 0, 17};
+  CHECK_ERROR(ibv_modify_srq(srq, &attributes, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+  CHECK_OK(ibv_query_srq(srq, &now));
+  CHECK(now.max_wr >= 64);
 }
 
 CASE("srq.unknown_mask") {

@@ -2,9 +2,13 @@
 // Several threads on the same objects, as verbs allow it.
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "objects.h"
 

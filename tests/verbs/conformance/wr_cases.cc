@@ -2,6 +2,10 @@
 // The extended posting calls, ibv_wr_*.
 #include <endian.h>
 
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
 #include "objects.h"
 
 namespace conformance {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// MRC 1.6, SPEC 7.4.7: asks whoever is at an address whether a path leads there. The answer goes to `asker`.
+#pragma once
+
+#include "libmrc/path/ev_entry.h"
+#include "libmrc/qp/endpoint_requests.h"
+#include "libmrc/qp/services.h"
+#include "libmrc/wire/frame.h"
+
+namespace mrc {
+
+// `network` has the next hop and both addresses. False: it could not be sent.
+bool send_ev_probe(Services& services, NetworkHeader network, const EvEntry& path,
+                   const EndpointRequests::Asker& asker, Nanoseconds now);
+
+}  // namespace mrc
