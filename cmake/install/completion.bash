@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash disable=SC2207
+# What bash offers for the words of the programs of Soft-MRC.
+
+# _mrc_offer WORD...: those that begin as the word under the cursor does.
+_mrc_offer() { COMPREPLY=($(compgen -W "$*" -- "$cur")); }
+_mrc_offer_files() { COMPREPLY=($(compgen "$1" -- "$cur")); }
+
+# A program that is started by ours has its own completion.
+_mrc_program_at() {
+  if declare -F _comp_command_offset >/dev/null; then
+    _comp_command_offset "$1"
+  elif declare -F _command_offset >/dev/null; then
+    _command_offset "$1"
+  else
+    COMPREPLY=($(compgen -c -- "$cur"))
+  fi
+}
+
+_mrcrun() {
+  local cur=${COMP_WORDS[COMP_CWORD]} at=1
+  while ((at < COMP_CWORD)) && [[ ${COMP_WORDS[at]} == --view || ${COMP_WORDS[at]} == -- ]]; do ((at++)); done
+  if ((at == COMP_CWORD)) && [[ $cur == -* ]]; then
+    _mrc_offer --view --help --version
+  else
+    _mrc_program_at "$at"
+  fi
+}
+
+_mrcctl() {
+  local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+  if ((COMP_CWORD == 1)); then
+    _mrc_offer planes plane heal state doctor tree install uninstall --help --version
+    return
+  fi
+  case ${COMP_WORDS[1]}:$COMP_CWORD:$before in
+    plane:2:*) _mrc_offer {0..15} ;;
+    plane:3:*) _mrc_offer black-hole down heal ;;
+    tree:2:*) _mrc_offer_files -d ;;
+    install:*:--root | uninstall:*:--root) _mrc_offer_files -d ;;
+    install:*) _mrc_offer --root --blacklist-ib-core --yes --help ;;
+    uninstall:*) _mrc_offer --root --yes --help ;;
+  esac
+}
+
+_mrcd() {
+  local cur=${COMP_WORDS[COMP_CWORD]}
+  if [[ $cur == -* ]]; then _mrc_offer --limit --help --version; else _mrc_offer_files -f; fi
+}
+
+_mrc_top() {
+  local cur=${COMP_WORDS[COMP_CWORD]}
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --pid) _mrc_offer "$(cd /proc && printf '%s ' [0-9]*)" ;;
+    --interval | --seconds) ;;
+    *) _mrc_offer --once --lines --json --pid --interval --seconds --help --version ;;
+  esac
+}
+
+_mrc_bench() {
+  local cur=${COMP_WORDS[COMP_CWORD]}
+  [[ ${COMP_WORDS[COMP_CWORD - 1]} == --seconds ]] || _mrc_offer --quick --bare --json --seconds --help --version
+}
+
+_mrc_lab() {
+  local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} at=1
+  [[ ${COMP_WORDS[1]} != --lab ]] || at=3
+  ((at <= COMP_CWORD)) || return 0
+  if ((at == COMP_CWORD)); then
+    _mrc_offer --lab up exec fault status experiment down --help --version
+    return
+  fi
+  case ${COMP_WORDS[at]} in
+    up) [[ $before == --[hplsm]* ]] || _mrc_offer --hosts --planes --leaves --spines --mtu --foreground ;;
+    exec) ((at + 1 == COMP_CWORD)) || _mrc_program_at "$((at + 2))" ;;
+    fault) _mrc_offer --wait at after ;;
+    status) _mrc_offer --json --all ;;
+    experiment)
+      case $before in
+        --output | --docs) _mrc_offer_files -d ;;
+        *) _mrc_offer all --json --output --docs ;;
+      esac
+      ;;
+  esac
+}
+
+for _mrc_name in mrcrun mrcctl mrcd mrc_top mrc_bench mrc_lab; do complete -F "_$_mrc_name" "$_mrc_name"; done
+unset _mrc_name

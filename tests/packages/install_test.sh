@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# cmake --install to a foreign prefix and with DESTDIR: programs find the provider there, also when all of it is moved.
+#   install_test.sh BUILD_DIR LIBDIR VERBS_PROVIDER_DIR
+set -euo pipefail
+build=$1 libdir=$2 verbs_provider_dir=$3
+scratch=$build/t/$$
+mkdir -p "$scratch"
+trap 'rm -rf "$scratch"' EXIT
+export MRC_RUNDIR=$scratch/run
+unset DESTDIR
+
+fail() {
+  printf 'FAILED: %s\n' "$1"
+  [[ ! -e $scratch/out ]] || cat "$scratch/out"
+  exit 1
+}
+# installed to PREFIX, with DESTDIR in front of it
+install_to() { DESTDIR=${2:-} cmake --install "$build" --prefix "$1" >"$scratch/out" 2>&1 || fail "cmake --install --prefix $1"; }
+shows_device() {
+  timeout -k 1 60 "$1/bin/mrcrun" ibv_devices >"$scratch/out" 2>&1 || fail "mrcrun of $1 does not work"
+  grep -qE '^ +mrc0[[:space:]]+[0-9a-f]{16}$' "$scratch/out" || fail "no mrc0 by mrcrun of $1"
+  # shellcheck disable=SC2016
+  [[ $("$1/bin/mrcrun" sh -c 'echo $IBV_DRIVERS') == "$1/$libdir/libibverbs/libmrc" ]] ||
+    fail "mrcrun of $1 leads to another provider"
+}
+
+prefix=$scratch/a
+install_to "$prefix"
+for file in bin/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab} sbin/mrcd "$libdir"/{libmrc.so.1,libmrc.so,pkgconfig/mrc.pc} \
+  "$libdir/libibverbs/libmrc-rdmav34.so" lib/systemd/system/mrcd.service share/man/man7/mrc.7.gz \
+  share/bash-completion/completions/{mrcrun,mrcctl,mrcd,mrc_top,mrc_bench,mrc_lab} \
+  share/man/man1/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab}.1.gz share/man/man8/mrcd.8.gz; do
+  [[ -e $prefix/$file ]] || fail "there is no $file"
+done
+grep -qx "driver $prefix/$libdir/libibverbs/libmrc" "$prefix/etc/libibverbs.d/mrc.driver" || fail 'the driver file'
+grep -qx "ExecStart=$prefix/sbin/mrcd" "$prefix/lib/systemd/system/mrcd.service" || fail 'the unit of mrcd'
+! grep -rqaF "$build" "$prefix"/{bin,sbin,share} || fail "something installed names the build folder"
+shows_device "$prefix"
+mv "$prefix" "$scratch/b"
+shows_device "$scratch/b"
+
+# As packages are made: where libibverbs looks by itself a name is enough.
+install_to "${verbs_provider_dir%"/$libdir/libibverbs"}" "$scratch/c"
+[[ $(cat "$scratch/c/etc/libibverbs.d/mrc.driver") == 'driver mrc' ]] || fail 'the driver file for the usual prefix'
+[[ -e $scratch/c$verbs_provider_dir/libmrc-rdmav34.so ]] || fail 'the provider is not where libibverbs looks'
