@@ -104,7 +104,8 @@ class Hoard {
   bool was_refused() const { return refused_; }
 
  private:
-  static constexpr size_t kMost = 200;
+  // Links with peers of an earlier cycle may be given up meanwhile, tens of megabytes each: more than that.
+  static constexpr size_t kMost = 1000;
 
   bool refused(const char* what) {
     if (errno != ENOMEM) fail("%s without memory: %s", what, std::strerror(errno));
