@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "libmrc/wire/bytes.h"
+#include "libmrc/wire/crc32.h"
 #include "libmrc/wire/ethernet.h"
 
 namespace mrc {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "libmrc/wire/crc32.h"
 #include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/icrc.h"

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "libmrc/wire/crc32.h"
 #include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/headers.h"
 

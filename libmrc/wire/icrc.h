@@ -8,22 +8,6 @@
 
 namespace mrc {
 
-// CRC-32 as in Ethernet and zlib, in running form: start with kCrcInit, finish with ~crc.
-inline constexpr uint32_t kCrcInit = 0xFFFFFFFFu;
-uint32_t crc32_update(uint32_t crc, const uint8_t* data, size_t bytes);
-// Copies and updates in one pass over the data.
-uint32_t crc32_copy(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
-
-// The variants behind the two functions above, chosen once by what the CPU offers; named for tests.
-uint32_t crc32_update_table(uint32_t crc, const uint8_t* data, size_t bytes);
-uint32_t crc32_update_arm(uint32_t crc, const uint8_t* data, size_t bytes);     // only if crc32_has_arm()
-uint32_t crc32_update_pclmul(uint32_t crc, const uint8_t* data, size_t bytes);  // only if crc32_has_pclmul()
-uint32_t crc32_copy_table(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
-uint32_t crc32_copy_arm(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
-uint32_t crc32_copy_pclmul(uint32_t crc, uint8_t* to, const uint8_t* from, size_t bytes);
-bool crc32_has_arm();
-bool crc32_has_pclmul();
-
 // The state behind the eight bytes of ones that stand for the InfiniBand LRH, which RoCEv2 does not have.
 inline constexpr uint32_t kIcrcInit = 0xDEBB20E3u;
 
