@@ -37,14 +37,14 @@ constexpr char kUsage[] =
 Runs the conformance cases whose name contains one of the words (all without words) on mrc0.
   --list              only names them
   --except WORD       not those whose name begins with the word
-  --deadline SECONDS  of each case (30)
+  --deadline SECONDS  of each case (60)
   --dump COMMAND      is run by the shell when a case hangs, to show the state of the device
 The last line says how many passed and failed; the status is 0 only if none failed.
 )";
 
 struct Options {
   bool list = false;
-  int deadline_s = 30;
+  int deadline_s = 60;
   std::string dump;
   std::vector<std::string> words;
   std::vector<std::string> except;
