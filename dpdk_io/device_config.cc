@@ -175,6 +175,7 @@ const std::vector<Setting>& settings() {
   static const std::vector<Setting> all = {
       device_name(),
       whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
+      whole_number(kDevice, "engines", 1, Device::kEnginesMax, &Device::engines),
       power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
       gids(),
       device_transport(),
@@ -327,6 +328,7 @@ bool apply_transport(DeviceConfig* config, std::string* error) {
 
 bool apply_environment(DeviceConfig* config, std::string* error) {
   return apply_planes(config, error) && apply_transport(config, error) &&
+         apply_number("MRC_ENGINES", 1, DeviceConfig::kEnginesMax, &config->engines, error) &&
          apply_number("MRC_TRACE", 0, kTraceEventsMax, &config->trace_events, error);
 }
 

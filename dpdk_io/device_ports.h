@@ -16,7 +16,7 @@
 
 namespace mrc {
 
-// Threads: the ports belong to one thread at a time (the provider's device lock). service() may run at the
+// Threads: the ports belong to one thread at a time (the provider's lock of the engine). service() may run at the
 // same time on another thread, but on one only; open and the destructor run while neither is in use.
 class DevicePorts {
  public:

@@ -29,7 +29,7 @@ class HostMap final : public PathSource {
   // the destination as it is.
   IpAddress first_target(const IpAddress& destination, Plane plane) const;
 
-  // PathSource, under the device's lock.
+  // PathSource, under the engine's lock.
   std::vector<EvEntry> paths_to(const IpAddress& destination) override;
   std::optional<IpAddress> outer_source(Plane plane) const override;
   std::optional<EvEntry> path_back(const IpAddress& destination, Plane plane, Entropy entropy) const override;

@@ -23,7 +23,7 @@ class NextHops {
 
   NextHops();
 
-  // --- the data path, under the device's lock ---
+  // --- the data path, under the engine's lock ---
 
   // The number of a destination, a new one if need be (*added). Nothing: there would be more than `most`.
   std::optional<uint32_t> number_of(const IpAddress& destination, uint32_t most, bool* added);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the two sides of the same-host links share: the data path (HostLink, under the device's lock) and the
+// What the two sides of the same-host links share: the data path (HostLink, under the engine's lock) and the
 // thread that makes and removes links (HostMesh::service).
 #pragma once
 

@@ -2,7 +2,7 @@
 // One device: its queue pairs, memory, ports and timers. Sans-I/O: time and frames are given to it, and it
 // never blocks, allocates or throws on the data path.
 //
-// Threads: everything here runs under one lock of the caller's ("the device's lock"), except what is marked
+// Threads: everything here runs under one lock of the caller's ("the engine's lock"), except what is marked
 // lock-free. Completion and work queues are shared with application threads as their headers say.
 #pragma once
 
@@ -37,7 +37,7 @@ struct EngineConfig {
   uint32_t trace_events = 0;          // kept of every queue pair, for describe_state()
 };
 
-// What the engine tells its owner outside the data path. Called under the device's lock.
+// What the engine tells its owner outside the data path. Called under the engine's lock.
 class EventSink {
  public:
   virtual ~EventSink() = default;
@@ -77,6 +77,8 @@ class Engine {
   // queue pair.
   QueuePair* create(const QueuePairConfig& config);
   void destroy(QueuePair* qp);
+  // A completion queue that several engines push into is being destroyed; no queue pair has it any more.
+  void forget(const CompletionQueue& queue) { completions_.forget(&queue); }
   // Sends the answers that were put off to the next burst, for those who leave now. Nothing is received.
   void answer_all(Nanoseconds clock);
   QueuePair* find(Qpn qpn);

@@ -10,7 +10,7 @@
 
 namespace mrc {
 
-// Under the device's lock. Allocates.
+// Under the engine's lock. Allocates.
 std::string describe_state(Engine& engine, Nanoseconds now);
 
 }  // namespace mrc

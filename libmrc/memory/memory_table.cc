@@ -28,8 +28,8 @@ void MemoryTable::make_room() {
   places_ = std::move(places);
 }
 
-// A region with a new key; nullptr when the table is full.
-MemoryRegion* MemoryTable::create() {
+// There is room for one more afterwards; nullptr when the table is full.
+MemoryRegion* MemoryTable::take_free() {
   if (used_ >= regions_max_) return nullptr;
   if (2 * (size_t{used_} + 1) > places_.size()) make_room();
   if (free_.empty()) {
@@ -37,17 +37,53 @@ MemoryRegion* MemoryTable::create() {
     if (free_.capacity() <= regions_.size()) free_.reserve(2 * regions_.size() + 1);
     free_.push_back(&regions_.emplace_back());
   }
+  MemoryRegion* region = free_.back();
+  free_.pop_back();
+  return region;
+}
+
+// A region with a new key; nullptr when the table is full.
+MemoryRegion* MemoryTable::create() {
+  MemoryRegion* region = take_free();
+  if (region == nullptr) return nullptr;
   MemoryKey key;
   do {
     key = keys_.next();
   } while (places_[place_of(key)] != nullptr);
-  MemoryRegion* region = free_.back();
-  free_.pop_back();
   *region = MemoryRegion{};
   region->key = key;
   places_[place_of(key)] = region;
   ++used_;
   return region;
+}
+
+bool MemoryTable::add_copy(const MemoryRegion& original) {
+  if (original.kind == MemoryKind::kNothing) make_zeros();
+  // The other one may have more places, for it has held more.
+  while (places_[place_of(original.key)] != nullptr) make_room();
+  MemoryRegion* region = take_free();
+  if (region == nullptr) return false;
+  *region = original;
+  places_[place_of(region->key)] = region;
+  ++used_;
+  return true;
+}
+
+bool MemoryTable::copy_all(const MemoryTable& other) {
+  for (const MemoryRegion* region : other.places_)
+    if (region != nullptr && !add_copy(*region)) return false;
+  return true;
+}
+
+void MemoryTable::follow(const MemoryRegion& window) {
+  MemoryRegion* own = numbered(window.key);
+  if (own == nullptr || (own->kind != MemoryKind::kWindow && own->kind != MemoryKind::kKeyedWindow)) return;
+  unbind(*own);
+  own->key = window.key;
+  MemoryRegion* region = window.bound_to != MemoryKey{} ? at(window.bound_to) : nullptr;
+  if (region == nullptr) return;
+  ++region->windows;
+  *own = window;
 }
 
 MemoryKey MemoryTable::add(ProtectionDomain domain, void* base, uint64_t bytes, uint64_t address,
@@ -59,11 +95,14 @@ MemoryKey MemoryTable::add(ProtectionDomain domain, void* base, uint64_t bytes, 
   return region->key;
 }
 
+void MemoryTable::make_zeros() {
+  if (zeros_ != nullptr) return;
+  sink_.reset(new uint8_t[kMtuMax]());
+  zeros_.reset(new uint8_t[kMtuMax]());
+}
+
 MemoryKey MemoryTable::add_nothing(ProtectionDomain domain) {
-  if (zeros_ == nullptr) {
-    zeros_.reset(new uint8_t[kMtuMax]());
-    sink_.reset(new uint8_t[kMtuMax]());
-  }
+  make_zeros();
   MemoryRegion* region = create();
   if (region == nullptr) return MemoryKey{};
   region->kind = MemoryKind::kNothing;
@@ -167,7 +206,10 @@ bool MemoryTable::bind(const WindowBinding& binding, const Accessor& by) {
   }
   unbind(window);
   window.key = binding.key;
-  if (binding.bytes == 0) return true;
+  if (binding.bytes == 0) {
+    tell_of(window);
+    return true;
+  }
   window.base = region->place_of(binding.address);
   window.address = binding.zero_based ? 0 : binding.address;
   window.bytes = binding.bytes;
@@ -176,6 +218,7 @@ bool MemoryTable::bind(const WindowBinding& binding, const Accessor& by) {
   window.bound_to = binding.region;
   if (keyed) window.owner = by.qpn;
   ++region->windows;
+  tell_of(window);
   return true;
 }
 
@@ -185,6 +228,7 @@ bool MemoryTable::invalidate(MemoryKey key, const Accessor& by) {
       window->bound_to == MemoryKey{} || window->owner != by.qpn)
     return false;
   unbind(*window);
+  tell_of(*window);
   return true;
 }
 

@@ -84,6 +84,15 @@ class MemoryTable {
   // Brings memory in. False: it is not there, or must not be read, or written if that is wanted.
   using Pager = bool (*)(void* place, size_t bytes, bool writes);
 
+  // Who wants to know that a window was bound or invalidated. On the data path.
+  class WindowWatcher {
+   public:
+    virtual void window_changed(const MemoryRegion& window) = 0;
+
+   protected:
+    ~WindowWatcher() = default;
+  };
+
   explicit MemoryTable(RandomSource& random, uint32_t regions_max = kRegionsMax);
 
   // The key of the new region, or MemoryKey{0} when the table is full.
@@ -96,6 +105,15 @@ class MemoryTable {
               uint8_t access);
   // False: there is none, or windows are bound to it.
   bool remove(MemoryKey key);
+
+  // --- several tables that hold the same ---
+  // What was added to another one, with its key. False: the table is full. What one table gives out keys for
+  // must be in all.
+  bool add_copy(const MemoryRegion& original);
+  bool copy_all(const MemoryTable& other);
+  // A window as it is now in another one.
+  void follow(const MemoryRegion& window);
+  void set_window_watcher(WindowWatcher* watcher) { window_watcher_ = watcher; }
 
   // False: window, region or rights forbid it; nothing was changed.
   bool bind(const WindowBinding& binding, const Accessor& by);
@@ -152,9 +170,14 @@ class MemoryTable {
                                                                                                    : nullptr;
   }
   MemoryRegion* at(MemoryKey key) { return const_cast<MemoryRegion*>(find(key)); }
+  void make_zeros();
   MemoryRegion* create();
+  MemoryRegion* take_free();
   void make_room();
   void unbind(MemoryRegion& window);
+  void tell_of(const MemoryRegion& window) {
+    if (window_watcher_ != nullptr) window_watcher_->window_changed(window);
+  }
   bool page_in(const MemoryRegion& region, uint8_t* place, uint64_t bytes, uint8_t rights) const;
 
   std::deque<MemoryRegion> regions_;  // their addresses do not move
@@ -171,6 +194,7 @@ class MemoryTable {
   std::atomic<uint32_t> losses_{0};
   KeySequence keys_;
   Pager pager_ = nullptr;
+  WindowWatcher* window_watcher_ = nullptr;
   mutable PresentRanges present_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the engine counts, with a reason for everything. Written under the device's lock; readers of a live
+// What the engine counts, with a reason for everything. Written under the engine's lock; readers of a live
 // engine may see a value a burst old.
 #pragma once
 

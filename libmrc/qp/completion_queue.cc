@@ -11,6 +11,7 @@ CompletionQueue::CompletionQueue(uint32_t entries_min)
       mask_(std::bit_ceil(entries_min < 1 ? 1u : entries_min) - 1) {}
 
 void CompletionQueue::remove(Qpn qpn) {
+  const PushLock lock(*this);
   uint64_t kept = head_.load(std::memory_order_relaxed);
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
   for (uint64_t at = kept; at != tail; ++at) {
@@ -24,11 +25,12 @@ void CompletionQueue::remove(Qpn qpn) {
 
 bool CompletionQueue::resize(uint32_t entries_min) {
   const uint32_t entries = std::bit_ceil(entries_min < 1 ? 1u : entries_min);
+  std::unique_ptr<Completion[]> ring(new Completion[entries]);
+  std::unique_ptr<CompletionTime[]> times(times_ != nullptr ? new CompletionTime[entries] : nullptr);
+  const PushLock lock(*this);
   const uint64_t head = head_.load(std::memory_order_relaxed);
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
   if (tail - head > entries) return false;
-  std::unique_ptr<Completion[]> ring(new Completion[entries]);
-  std::unique_ptr<CompletionTime[]> times(times_ != nullptr ? new CompletionTime[entries] : nullptr);
   for (uint64_t at = head; at != tail; ++at) {
     ring[at & (entries - 1)] = ring_[at & mask_];
     if (times != nullptr) times[at & (entries - 1)] = times_[at & mask_];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A ring of completions. The engine pushes (one thread at a time, under the device's lock); the application
+// A ring of completions. The engine pushes (one thread at a time, under the engine's lock); the application
 // polls (one thread at a time, under the queue's lock of the caller's). The two sides need no common lock.
+// Several engines may push into one ring after share().
 #pragma once
 
 #include <atomic>
@@ -75,6 +76,7 @@ class CompletionQueue {
   // False: the queue is full; the completion is lost and the queue is in error for good. Nothing comes into
   // it any more, for there would be a gap before it that nobody sees.
   bool push(const Completion& completion) {
+    const PushLock lock(*this);
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
     if (overrun_.load(std::memory_order_relaxed)) [[unlikely]]
       return false;
@@ -108,7 +110,11 @@ class CompletionQueue {
   uint64_t pushed() const { return tail_.load(std::memory_order_acquire); }
   uint64_t polled() const { return head_.load(std::memory_order_relaxed); }
 
-  // --- both sides locked out by the caller ---
+  // Other engines push, too, from now on. While none does.
+  void share() { shared_.store(true, std::memory_order_relaxed); }
+  bool shared() const { return shared_.load(std::memory_order_relaxed); }
+
+  // --- both sides locked out by the caller, but for other engines ---
   // Drops the completions of a queue pair that is being destroyed.
   void remove(Qpn qpn);
   // False if more are waiting than would fit.
@@ -125,11 +131,32 @@ class CompletionQueue {
   LinkedList<CompletionQueue>::Node overran{this};
 
  private:
+  // Who pushes, once there are several. For some ten nanoseconds.
+  class PushLock {
+   public:
+    explicit PushLock(CompletionQueue& queue) : queue_(queue.shared() ? &queue : nullptr) {
+      if (queue_ != nullptr) [[unlikely]]
+        while (queue_->pushing_.test_and_set(std::memory_order_acquire)) {
+        }
+    }
+    ~PushLock() {
+      if (queue_ != nullptr) [[unlikely]]
+        queue_->pushing_.clear(std::memory_order_release);
+    }
+    PushLock(const PushLock&) = delete;
+    PushLock& operator=(const PushLock&) = delete;
+
+   private:
+    CompletionQueue* queue_;
+  };
+
   std::unique_ptr<Completion[]> ring_;
   std::unique_ptr<CompletionTime[]> times_;  // beside the ring, for those few who ask
   Clock clock_ = nullptr;
   uint32_t mask_;
+  std::atomic<bool> shared_{false};
   std::atomic<bool> overrun_{false};
+  std::atomic_flag pushing_;
   alignas(64) std::atomic<uint64_t> tail_{0};  // written by the engine
   alignas(64) std::atomic<uint64_t> head_{0};  // written by the application
 };

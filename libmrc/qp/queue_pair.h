@@ -104,7 +104,7 @@ class QueuePair {
   const QueuePairConfig& config() const { return config_; }
   Transport transport() const { return transport_; }
 
-  // --- under the device's lock ---
+  // --- under the engine's lock ---
   uint32_t queue_key() const { return datagram_.queue_key(); }
   const Connection& connection() const { return connection_; }
   const PathSet& paths() const { return paths_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Receive requests that several queue pairs draw from. The application posts under a lock of its own; queue
-// pairs take under the device's lock.
+// pairs take under the engine's lock.
 #pragma once
 
 #include <atomic>
@@ -35,7 +35,7 @@ class SharedReceiveQueue {
     return request;
   }
 
-  // An event is due when fewer than this many requests are left; 0 = no event. Under the device's lock.
+  // An event is due when fewer than this many requests are left; 0 = no event. Under the engine's lock.
   void arm(uint32_t limit) { limit_ = limit; }
   uint32_t limit() const { return limit_; }
   bool take_limit_event() {

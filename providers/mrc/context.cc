@@ -196,10 +196,14 @@ Context::~Context() {
   if (!forked_away()) let_forks_go();
   if (device_ == nullptr || forked_away()) return;
   if (!queue_pairs_.empty() || !regions_.empty()) {
-    Progress::Control control(device_->progress());
-    device_->engine().answer_all(clock_now());
-    for (Qp* qp : queue_pairs_) device_->engine().destroy(qp->transport);
-    for (Mr* mr : regions_) device_->engine().memory().remove(mr->key);
+    for (unsigned i = 0; i < device_->shards(); ++i) {
+      Shard& shard = device_->shard(i);
+      Progress::Control control(shard.progress());
+      shard.engine().answer_all(clock_now());
+      for (Qp* qp : queue_pairs_)
+        if (qp->shard == &shard) shard.engine().destroy(qp->transport);
+    }
+    for (Mr* mr : regions_) device_->memory().remove(mr->key);
   }
   device_->remove(this);
   device_->close();

@@ -111,7 +111,11 @@ uint8_t service_level_of(const Completion& completion) {
   return completion.grh_is_v4 ? 2 : 1;
 }
 
-Cq::Cq(Context* context, uint32_t entries_min) : context(context), ring(entries_min) {
+Cq::Cq(Context* context, uint32_t entries_min)
+    : context(context),
+      ring(entries_min),
+      lane(Device::lane_of_this_thread()),
+      home(&context->device().first()) {
   ring.owner = this;
 }
 
@@ -140,7 +144,8 @@ Cq* Cq::create(Context* context, int64_t entries, ibv_comp_channel* channel, int
 }
 
 [[gnu::hot]] size_t Cq::poll(std::span<Completion> out, CompletionTime* time_of_first) {
-  Progress& progress = context->device().progress();
+  Shard& shard = *home.load(std::memory_order_acquire);
+  Progress& progress = shard.progress();
   const auto take = [&] {
     if (ring.empty()) return size_t{0};
     std::lock_guard lock(poll_lock);
@@ -151,12 +156,20 @@ Cq* Cq::create(Context* context, int64_t entries, ibv_comp_channel* channel, int
   if (count > 0) {
     const unsigned turns = polls_since_drive.load(std::memory_order_relaxed) + 1;
     polls_since_drive.store(turns % kPollsPerDrive, std::memory_order_relaxed);
-    if (turns == kPollsPerDrive) progress.drive();
+    if (turns == kPollsPerDrive) {
+      progress.drive();
+      if (ring.shared()) drive_others(shard);
+    }
     Progress::found_something();
     return count;
   }
   const Nanoseconds now = progress.drive();
+  if (ring.shared()) drive_others(shard);
   count = take();
+  if (count == 0) {
+    context->device().help_others(shard, now);
+    count = take();
+  }
   if (count == 0 && progress.found_nothing(now)) {
     progress.drive();
     count = take();
@@ -171,20 +184,30 @@ void Cq::raise() {
   if (channel != nullptr) channel->owe(&verbs.cq);
 }
 
-[[gnu::hot]] void Cq::on_completions() {
+void Cq::drive_others(const Shard& own) {
+  Device& device = context->device();
+  const uint32_t others = shards.load(std::memory_order_relaxed) & ~own.bit();
+  for (unsigned i = 0; i < device.shards(); ++i)
+    if ((others >> i & 1) != 0) device.shard(i).progress().drive();
+}
+
+[[gnu::hot]] void Cq::on_completions(Progress& progress) {
+  std::unique_lock<SpinLock> several;
+  if (ring.shared()) [[unlikely]]
+    several = std::unique_lock(event_lock);
   const uint64_t pushed = ring.pushed();
   const uint64_t first = std::max(looked_at, pushed - std::min<uint64_t>(pushed, ring.capacity()));
   looked_at = pushed;
   // Either the armer sees what was pushed, or we see that it is armed.
   full_fence();
   if (armed.load(std::memory_order_relaxed) == Arm::kNo) return;
-  std::lock_guard lock(event_lock);
+  if (!several) several = std::unique_lock(event_lock);
   const Arm arm = armed.load(std::memory_order_relaxed);
   if (arm == Arm::kNo) return;
   for (uint64_t n = first; n < pushed; ++n) {
     if (!wakes(ring.peek(n), arm)) continue;
     raise();
-    if (channel != nullptr) context->device().progress().deliver_later(channel);
+    if (channel != nullptr) progress.deliver_later(channel);
     return;
   }
 }
@@ -253,7 +276,11 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
   if (arm(*cq, solicited_only != 0 ? Arm::kSolicited : Arm::kAny) && cq->channel != nullptr)
     cq->channel->deliver();
   // Who arms is about to sleep, and may have posted something just before.
-  cq->context->device().progress().send_what_waits();
+  const Shard& home = *cq->home.load(std::memory_order_acquire);
+  Device& device = cq->context->device();
+  for (unsigned i = 0; i < device.shards(); ++i)
+    if (&device.shard(i) == &home || (cq->shards.load(std::memory_order_relaxed) >> i & 1) != 0)
+      device.shard(i).progress().send_what_waits();
   return 0;
 }
 
@@ -268,7 +295,7 @@ int resize_cq(ibv_cq* queue, int entries) {
   if (entries < 1 || entries > limits::kCompletions) return EINVAL;
   Cq* cq = Cq::of(queue);
   try {
-    Progress::Control control(cq->context->device().progress());
+    Progress::Control control(cq->home.load()->progress());  // others push under a lock of the ring's
     std::lock_guard poll_guard(cq->poll_lock);
     std::lock_guard event_guard(cq->event_lock);
     // What waits must fit into what was asked for, not only into what is granted.
@@ -286,7 +313,13 @@ int destroy_cq(ibv_cq* queue) {
   Cq* cq = Cq::of(queue);
   if (cq->users.load() != 0) return EBUSY;
   {
-    Progress::Control control(cq->context->device().progress());  // nobody is in on_completions()
+    // Nobody is in on_completions() of it, or will be.
+    Device& device = cq->context->device();
+    for (unsigned i = 0; i < device.shards(); ++i) {
+      if ((cq->shards.load() >> i & 1) == 0) continue;
+      Progress::Control control(device.shard(i).progress());
+      device.shard(i).engine().forget(cq->ring);
+    }
     if (cq->channel != nullptr) cq->channel->forget(queue);
     cq->context->forget_async(queue);
   }

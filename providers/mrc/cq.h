@@ -17,6 +17,8 @@
 namespace mrc::provider {
 
 class Context;
+class Progress;
+class Shard;
 
 enum class Arm : uint8_t { kNo, kSolicited, kAny };
 
@@ -24,8 +26,12 @@ struct Cq {
   abi::CompletionQueue verbs{};  // first: libibverbs knows only this
   Context* context;
   CompletionQueue ring;
-  SpinLock poll_lock;                          // who polls; taken after the device's lock
-  std::atomic<uint64_t> polls{0};              // a hint: lost counts do not matter
+  const unsigned lane;       // of the thread that made it (Device)
+  std::atomic<Shard*> home;  // which is run by polling it; the first one until it is settled
+  std::atomic<uint32_t> shards{
+      0};                          // that push into it, by their bits; 0: it is not settled. Device::settle()
+  SpinLock poll_lock;              // who polls; taken after the shard's lock
+  std::atomic<uint64_t> polls{0};  // a hint: lost counts do not matter
   std::atomic<unsigned> polls_since_drive{0};  // a hint: lost counts do not matter
   Completion current;                          // what ibv_start_poll() and ibv_next_poll() have taken
   CompletionTime current_time;                 // of that one, if the application has asked for times
@@ -39,7 +45,8 @@ struct Cq {
   SpinLock event_lock;                      // taken after all others
   std::atomic<Arm> armed{Arm::kNo};         // written under event_lock
   uint64_t notified = 0;   // completions pushed when the last event was raised; under event_lock
-  uint64_t looked_at = 0;  // completions that on_completions() has seen; under the device's lock
+  uint64_t looked_at = 0;  // completions that on_completions() has seen; under the shard's lock, and under
+                           // event_lock where several push
 
   Cq(Context* context, uint32_t entries_min);
   static Cq* of(ibv_cq* queue) { return reinterpret_cast<Cq*>(queue); }
@@ -50,10 +57,12 @@ struct Cq {
 
   // Polls the ring, and drives the device if there is nothing in it. Takes poll_lock.
   size_t poll(std::span<Completion> out, CompletionTime* time_of_first = nullptr);
-  // The engine has pushed completions; under the device's lock.
-  void on_completions();
-  // Drops what a destroyed or reset queue pair has left; under the device's lock, poll_lock and event_lock.
+  // The engine has pushed completions; under its shard's lock, whose progress is given.
+  void on_completions(Progress& progress);
+  // Drops what a destroyed or reset queue pair has left; under its shard's lock, poll_lock and event_lock.
   void remove(Qpn qpn);
+  // What polls drive besides home: others push into it, too.
+  void drive_others(const Shard& own);
   // The event that was asked for is owed; under event_lock. The channel has to deliver it.
   void raise();
 };

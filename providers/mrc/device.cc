@@ -2,21 +2,21 @@
 #include "providers/mrc/device.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <new>
 #include <vector>
 
 #include "dpdk_io/device_config.h"
 #include "dpdk_io/interface_mtu.h"
+#include "providers/mrc/clock.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
-#include "providers/mrc/page_in.h"
-#include "providers/mrc/qp.h"
 #include "providers/mrc/srq.h"
 
 namespace mrc::provider {
@@ -32,22 +32,11 @@ Registry& registry() {
   return *registry;
 }
 
-ibv_event_type to_verbs(QueuePairEvent event) {
-  switch (event) {
-    case QueuePairEvent::kFatal:
-      return IBV_EVENT_QP_FATAL;
-    case QueuePairEvent::kAccessError:
-      return IBV_EVENT_QP_ACCESS_ERR;
-    case QueuePairEvent::kRequestError:
-      return IBV_EVENT_QP_REQ_ERR;
-    case QueuePairEvent::kConnected:
-      return IBV_EVENT_COMM_EST;
-    case QueuePairEvent::kDrained:
-      return IBV_EVENT_SQ_DRAINED;
-    case QueuePairEvent::kLastReceiveReached:
-      return IBV_EVENT_QP_LAST_WQE_REACHED;
-  }
-  return IBV_EVENT_QP_FATAL;
+// More engines than CPUs would only take turns.
+unsigned usable_cpus() {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0) return 1;
+  return static_cast<unsigned>(std::max(1, CPU_COUNT(&usable)));
 }
 
 }  // namespace
@@ -90,114 +79,149 @@ void Device::remove(Context* context) {
 void Device::at_exit() {
   // The application leaves without closing. What others can see goes; the rest goes with the process.
   if (forked_away() || !registry().mutex.try_lock()) return;
-  for (Device* device : registry().devices) {
-    device->progress_.stop_at_exit();
-    if (device->stats_ != nullptr) device->stats_->remove_file();
-  }
+  for (Device* device : registry().devices)
+    for (unsigned i = 0; i < device->shards(); ++i) device->shards_[i]->stop_at_exit();
   registry().mutex.unlock();
+}
+
+Device::Device(const char* name) : name_(name) {
+  shards_[0] = new Shard(*this, 0);
 }
 
 int Device::start() {
   std::lock_guard lock(start_mutex_);
-  if (engine_ != nullptr) return 0;
+  if (shards() != 0) return 0;
   if (failure_ != 0) return failure_;
   std::string error;
   int result = 0;
   try {
-    result = failure_ = start_parts(&error);
+    result = failure_ = start_first(&error);
   } catch (const std::bad_alloc&) {
     result = ENOMEM;  // there may be some later
   }
   if (result == 0) return 0;
   if (failure_ != 0) std::fprintf(stderr, "%s\n", error.c_str());
-  progress_.stop();
-  stats_.reset();
-  engine_.reset();
-  ports_.reset();
+  first().stop();
   return result;
 }
 
-int Device::start_parts(std::string* error) {
-  DeviceConfig config;
-  if (!load_device_config(&config, error)) return EINVAL;
-  config.name = name_;
-  if (config.network.has_real_ports()) {
+int Device::start_first(std::string* error) {
+  config_ = {};
+  if (!load_device_config(&config_, error)) return EINVAL;
+  config_.name = name_;
+  if (config_.network.has_real_ports()) {
     // DPDK starts once in a process, and what it has started cannot be taken over by a child.
     static const bool guarded = (guard_from_forks(), true);
     static_cast<void>(guarded);
   }
-  choose_mtu(&config);
-  ports_ = DevicePorts::open(config, error);
-  if (ports_ == nullptr) return ENODEV;
-  if (!random_.ready()) {
-    *error = "mrc: the system gives no random numbers (getrandom), and keys must not be guessed; allow it";
-    return ENOSYS;
-  }
-  EngineConfig engine;
-  engine.first_qpn = ports_->first_qpn();
-  engine.qpn_count = ports_->qpn_count();
-  engine.seed = random_.next();
-  engine.random = &random_;
-  engine.transport = config.transport;
-  engine.transport.datagram_bytes_max = config.mtu;
-  engine.path_source = ports_->paths();
-  engine.trace_events = config.trace_events;
-  engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
-  engine_->memory().set_pager(
-      [](void* place, size_t bytes, bool writes) { return page_in(place, bytes, writes) == 0; });
-  stats_ =
-      std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);
-  const int result = progress_.start(engine_.get(), ports_.get(), stats_.get(), name_);
-  if (result != 0) {
-    *error = "mrc: " + name_ + " cannot start its thread; " + std::strerror(result) +
-             "; raise the limit of processes";
-  }
-  return result;
+  choose_mtu(&config_);
+  // A real port belongs to one engine.
+  if (config_.engines == 0) config_.engines = std::min(usable_cpus(), kShardsMax);
+  shards_most_ = config_.network.has_real_ports() ? 1 : config_.engines;
+  if (const int result = first().open(config_, error); result != 0) return result;
+  if (const int result = first().run(error); result != 0) return result;
+  memory_.enter(first());  // and is used from here on
+  return 0;
 }
 
 void Device::stop() {
   std::lock_guard lock(start_mutex_);
-  progress_.stop();
-  stats_.reset();
-  engine_.reset();
-  ports_.reset();
+  const unsigned count = running_.exchange(0);
+  for (unsigned i = 0; i < count; ++i) shards_[i]->stop();
+  lanes_ = {};
+  lanes_used_ = 0;
   port_up_.store(true);
 }
 
-// --- what the engine tells, under the device's lock ---
-
-void Device::completions(CompletionQueue& queue) {
-  if (queue.owner == nullptr) {
-    if (watcher_ != nullptr) watcher_->on_completions();
-    return;
-  }
-  static_cast<Cq*>(queue.owner)->on_completions();
-}
-
-void Device::completion_queue_overrun(CompletionQueue& queue) {
-  auto* cq = static_cast<Cq*>(queue.owner);
-  if (cq == nullptr) return;
-  cq->context->post_async(IBV_EVENT_CQ_ERR, &cq->verbs.cq);
-}
-
-void Device::queue_pair_event(QueuePair& queue_pair, QueuePairEvent event) {
-  auto* qp = static_cast<Qp*>(queue_pair.config().owner);
-  if (qp == nullptr) return;
-  if (event == QueuePairEvent::kDrained && qp->attributes.en_sqd_async_notify == 0) return;
-  qp->context->post_async(to_verbs(event), &qp->verbs.qp);
-}
-
-void Device::shared_receive_limit(SharedReceiveQueue& queue) {
-  auto* srq = static_cast<Srq*>(queue.owner);
-  srq->context->post_async(IBV_EVENT_SRQ_LIMIT_REACHED, &srq->verbs);
-}
-
-void Device::ports_changed(PlaneMask up) {
-  const bool now_up = up != 0;
-  if (port_up_.exchange(now_up) == now_up) return;
+void Device::set_port_up(bool up) {
+  if (port_up_.exchange(up) == up) return;
   std::lock_guard lock(contexts_mutex_);
   for (Context* context : contexts_)
-    context->post_async(now_up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, limits::kPort);
+    context->post_async(up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, limits::kPort);
+}
+
+Shard& Device::shard_of(Qpn qpn) {
+  for (unsigned i = 1; i < shards(); ++i) {
+    const uint32_t first = shards_[i]->ports().first_qpn().value();
+    if (qpn.value() >= first && qpn.value() - first < shards_[i]->ports().qpn_count()) return *shards_[i];
+  }
+  return first();
+}
+
+// --- which shard ---
+
+unsigned Device::lane_of_this_thread() {
+  static std::atomic<unsigned> next{0};
+  static thread_local const unsigned lane = next.fetch_add(1) % kLanes;
+  return lane;
+}
+
+// Null: there is none, and then those that are there must do.
+Shard* Device::one_more() {
+  const unsigned index = shards();
+  if (index >= shards_most_) return nullptr;
+  if (shards_[index] == nullptr) shards_[index] = new (std::nothrow) Shard(*this, index);
+  Shard* shard = shards_[index];
+  if (shard == nullptr) return nullptr;
+  std::string error;
+  try {
+    // Others see it as soon as it has the memory of all; nobody uses it yet.
+    if (shard->open(config_, &error) == 0 && shard->run(&error) == 0 && memory_.enter(*shard)) return shard;
+  } catch (const std::bad_alloc&) {
+  }
+  shard->stop();
+  return nullptr;
+}
+
+Shard& Device::shard_of_lane(unsigned lane) {
+  std::optional<unsigned>& place = lanes_[lane];
+  if (!place) {
+    place = lanes_used_++;
+    if (*place > 0) one_more();
+  }
+  return *shards_[*place % shards()];
+}
+
+// A queue that nobody used belongs where it is first used. One that is used elsewhere takes completions from
+// both.
+void Device::settle_locked(Cq& queue, Shard& shard) {
+  const uint32_t from = queue.shards.load();
+  if (from == 0) {
+    queue.home.store(&shard);
+    queue.shards.store(shard.bit());
+    return;
+  }
+  if ((from & shard.bit()) != 0) return;
+  if (!queue.ring.shared()) {
+    Progress::Control control(queue.home.load()->progress());  // the only one that pushes
+    queue.ring.share();
+  }
+  queue.shards.store(from | shard.bit());
+}
+
+void Device::settle(Cq& queue, Shard& shard) {
+  std::lock_guard lock(settle_mutex_);
+  settle_locked(queue, shard);
+}
+
+Shard& Device::settle(Cq& send, Cq& receive, Srq* shared) {
+  std::lock_guard lock(settle_mutex_);
+  Shard* shard = shared != nullptr ? shared->shard.load() : nullptr;
+  if (shard == nullptr) shard = send.shards.load() != 0 ? send.home.load() : &shard_of_lane(send.lane);
+  if (shared != nullptr) shared->shard.store(shard);
+  settle_locked(send, *shard);
+  settle_locked(receive, *shard);
+  return *shard;
+}
+
+void Device::help_others(const Shard& own, Nanoseconds now_if_known) {
+  const unsigned count = shards();
+  if (count < 2) return;
+  const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
+  for (unsigned i = 0; i < count; ++i) {
+    Shard& other = *shards_[i];
+    if (&other != &own && other.progress().neglected(now)) other.progress().drive();
+  }
 }
 
 }  // namespace mrc::provider

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A device of this process: engine, ports and progress, shared by all contexts that are open on it. Opening a
-// context costs nothing; the engine and DPDK start when the first memory region or queue pair is made.
+// A device of this process, shared by all contexts that are open on it: its shards, and the memory that they
+// have in common. Opening a context costs nothing; the first shard starts when the first memory region or
+// queue pair is made, a further one when a thread that has none makes its first queue pair.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <memory>
+#include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "dpdk_io/device_ports.h"
+#include "dpdk_io/device_config.h"
 #include "libmrc/engine/engine.h"
+#include "providers/mrc/device_memory.h"
 #include "providers/mrc/progress.h"
-#include "providers/mrc/stats_writer.h"
-#include "providers/mrc/system_random.h"
+#include "providers/mrc/shard.h"
 
 namespace mrc::provider {
 
 class Context;
+struct Cq;
+struct Srq;
 
-class Device final : private EventSink {
+class Device {
  public:
   // The device of that name; every open() needs its close(). The last close() stops it.
   static Device* open(const char* name);
@@ -36,13 +41,33 @@ class Device final : private EventSink {
   const std::string& name() const { return name_; }
   // The port that programs see: up while one of the planes is. A device that was not started says so too.
   bool port_up() const { return port_up_.load(std::memory_order_relaxed); }
-  // Only once started; everything but the doorbell under Progress::Control.
-  Engine& engine() { return *engine_; }
-  Progress& progress() { return progress_; }
-  DevicePorts& ports() { return *ports_; }
+  void set_port_up(bool up);
+
+  // --- once started ---
+  // Those that run. None goes before all do.
+  unsigned shards() const { return running_.load(std::memory_order_acquire); }
+  Shard& shard(unsigned index) { return *shards_[index]; }
+  DeviceMemory& memory() { return memory_; }
+  // The shard with this queue pair.
+  Shard& shard_of(Qpn qpn);
+  // What is the process's and not a thread's belongs to the first shard.
+  Shard& first() { return *shards_[0]; }
+  Engine& engine() { return first().engine(); }
+  DevicePorts& ports() { return first().ports(); }
+  // Of the first shard; before it was started, too.
+  Progress& progress() { return first().progress(); }
+
+  // Where a new queue pair with these queues lives: where its shared receive queue is drawn from, else where
+  // its send queue belongs. Both belong there from now on, and the completion queues take completions from
+  // there.
+  Shard& settle(Cq& send, Cq& receive, Srq* shared);
+  void settle(Cq& queue, Shard& shard);
+
+  // After a poll of one shard that found nothing: runs those of the others that nobody else does.
+  void help_others(const Shard& own, Nanoseconds now_if_known);
 
   // Who is told about completions in a queue of the device's own, which is no verbs object (its owner is
-  // null). Under the device's lock, before the queue is used; null when it is gone.
+  // null). Under the first shard's lock, before the queue is used; null when it is gone.
   struct Watcher {
     virtual void on_completions() = 0;
 
@@ -50,20 +75,28 @@ class Device final : private EventSink {
     ~Watcher() = default;
   };
   void set_watcher(Watcher* watcher) { watcher_ = watcher; }
+  void tell_watcher() {
+    if (watcher_ != nullptr) watcher_->on_completions();
+  }
+
+  // Which thread makes a completion queue; several may have the same number.
+  static constexpr unsigned kLanes = 64;
+  static unsigned lane_of_this_thread();
 
  private:
-  explicit Device(const char* name) : name_(name) {}
-  ~Device() override = default;
+  friend class DeviceMemory;
+  static constexpr unsigned kShardsMax = DeviceConfig::kEnginesMax;
 
-  int start_parts(std::string* error);
+  explicit Device(const char* name);
+  ~Device() = default;
+
+  int start_first(std::string* error);
   void stop();
   static void at_exit();
-
-  void completions(CompletionQueue& queue) override;
-  void completion_queue_overrun(CompletionQueue& queue) override;
-  void queue_pair_event(QueuePair& qp, QueuePairEvent event) override;
-  void shared_receive_limit(SharedReceiveQueue& queue) override;
-  void ports_changed(PlaneMask up) override;
+  Shard& shard_of_lane(unsigned lane);
+  Shard* one_more();
+  void publish(const Shard& shard) { running_.store(shard.index() + 1, std::memory_order_release); }
+  void settle_locked(Cq& queue, Shard& shard);
 
   const std::string name_;
   unsigned users_ = 0;         // that have opened it
@@ -72,13 +105,16 @@ class Device final : private EventSink {
   std::atomic<bool> port_up_{true};
   std::mutex start_mutex_;
   int failure_ = 0;
+  DeviceConfig config_;
 
-  SystemRandom random_;
-  std::unique_ptr<DevicePorts> ports_;
-  std::unique_ptr<Engine> engine_;
-  std::unique_ptr<StatsWriter> stats_;
+  std::array<Shard*, kShardsMax> shards_{};  // never destroyed
+  std::atomic<unsigned> running_{0};
+  DeviceMemory memory_{*this};
+  std::mutex settle_mutex_;                            // before the locks of the shards
+  std::array<std::optional<unsigned>, kLanes> lanes_;  // that have queue pairs, and their place in the order
+  unsigned lanes_used_ = 0;
+  unsigned shards_most_ = 1;
   Watcher* watcher_ = nullptr;
-  Progress progress_;
 };
 
 }  // namespace mrc::provider

@@ -24,7 +24,7 @@ class MemoryGuard {
   // Before its first turn; the first one of the process sets the handlers.
   void watch();
 
-  // Around everything that copies to or from registered memory, under the device's lock.
+  // Around everything that copies to or from registered memory, under the shard's lock.
   void enter(MemoryTable& memory) {
     memory.doubt_presence();
     memory_ = &memory;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -77,11 +78,8 @@ ibv_mr* enter_region(std::unique_ptr<Mr> mr, ibv_pd* pd, void* place, size_t byt
   mr->context = context;
   mr->pd = Pd::of(pd);
   Listed listed(context, mr.get());
-  {
-    Progress::Control control(context->device().progress());
-    mr->key = context->device().engine().memory().add(mr->pd->domain, place, bytes,
-                                                      first_address(mr->iova, access), rights_of(access));
-  }
+  mr->key = context->device().memory().add(mr->pd->domain, place, bytes, first_address(mr->iova, access),
+                                           rights_of(access));
   if (mr->key == MemoryKey{}) return refuse(ENOMEM);
   listed.keep();
   return finish(std::move(mr), pd, shown, bytes, access);
@@ -113,10 +111,7 @@ ibv_mr* alloc_null_mr(ibv_pd* pd) {
     mr->context = context;
     mr->pd = Pd::of(pd);
     Listed listed(context, mr.get());
-    {
-      Progress::Control control(context->device().progress());
-      mr->key = context->device().engine().memory().add_nothing(mr->pd->domain);
-    }
+    mr->key = context->device().memory().add_nothing(mr->pd->domain);
     if (mr->key == MemoryKey{}) return refuse(ENOMEM);
     listed.keep();
     mr->verbs.type = abi::RegionType::kNull;
@@ -139,12 +134,9 @@ int rereg_mr(abi::MemoryRegion* verbs, int flags, ibv_pd* new_pd, void* new_addr
   const uint64_t iova = moves ? reinterpret_cast<uintptr_t>(new_address) : mr->iova;
   Pd* pd = (flags & IBV_REREG_MR_CHANGE_PD) != 0 ? Pd::of(new_pd) : mr->pd;
   if (const int error = check(address, bytes, access); error != 0) return error;
-  {
-    Progress::Control control(mr->context->device().progress());
-    if (!mr->context->device().engine().memory().change(mr->key, pd->domain, address, bytes,
-                                                        first_address(iova, access), rights_of(access)))
-      return EBUSY;  // a window is bound to it
-  }
+  if (!mr->context->device().memory().change(mr->key, pd->domain, address, bytes, first_address(iova, access),
+                                             rights_of(access)))
+    return EBUSY;  // a window is bound to it
   ++pd->users;
   --mr->pd->users;
   mr->pd = pd;
@@ -162,10 +154,9 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* 
   if (const int error = device.start(); error != 0) return error;
   const uint8_t rights =
       advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE ? kLocalRead | kLocalWrite : kLocalRead;
-  Progress::Control control(device.progress());
   for (const ibv_sge& piece : std::span(pieces, count)) {
-    const MemoryRegion* region = device.engine().memory().find(MemoryKey{piece.lkey});
-    if (region == nullptr || region->domain != Pd::of(pd)->domain || (region->access & rights) != rights ||
+    const std::optional<MemoryRegion> region = device.memory().find(MemoryKey{piece.lkey});
+    if (!region || region->domain != Pd::of(pd)->domain || (region->access & rights) != rights ||
         !region->contains(piece.addr, piece.length))
       return EFAULT;
   }
@@ -175,12 +166,8 @@ int advise_mr(ibv_pd* pd, ibv_advise_mr_advice advice, uint32_t flags, ibv_sge* 
 int dereg_mr(abi::MemoryRegion* verbs) {
   if (forked_away()) return EPERM;
   Mr* mr = Mr::of(verbs);
-  {
-    Progress::Control control(mr->context->device().progress());
-    MemoryTable& memory = mr->context->device().engine().memory();
-    if (memory.find(mr->key) == nullptr) return EINVAL;  // somebody who has imported it was faster
-    if (!memory.remove(mr->key)) return EBUSY;           // a window is bound to it
-  }
+  // Somebody who has imported it may have been faster, or a window is bound to it.
+  if (const int error = mr->context->device().memory().remove(mr->key); error != 0) return error;
   mr->context->remove(mr);
   --mr->pd->users;
   delete mr;
@@ -197,9 +184,8 @@ ibv_mr* import_mr(ibv_pd* verbs_pd, uint32_t handle) {
   mr->pd = Pd::of(verbs_pd);
   mr->key = MemoryKey{handle};
   mr->verbs.type = abi::RegionType::kImported;
-  Progress::Control control(context->device().progress());
-  const MemoryRegion* region = context->device().engine().memory().find(mr->key);
-  if (region == nullptr || region->domain != mr->pd->domain ||
+  const std::optional<MemoryRegion> region = context->device().memory().find(mr->key);
+  if (!region || region->domain != mr->pd->domain ||
       (region->kind != MemoryKind::kRegion && region->kind != MemoryKind::kNothing))
     return refuse(EINVAL);
   ibv_mr* result = finish(std::move(mr), verbs_pd, nullptr, region->bytes, 0);

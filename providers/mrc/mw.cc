@@ -57,12 +57,8 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
   }
   window->context = context;
   window->pd = Pd::of(pd);
-  MemoryKey key;
-  {
-    Progress::Control control(context->device().progress());
-    const MemoryKind kind = type == IBV_MW_TYPE_1 ? MemoryKind::kWindow : MemoryKind::kKeyedWindow;
-    key = context->device().engine().memory().add_window(window->pd->domain, kind);
-  }
+  const MemoryKind kind = type == IBV_MW_TYPE_1 ? MemoryKind::kWindow : MemoryKind::kKeyedWindow;
+  const MemoryKey key = context->device().memory().add_window(window->pd->domain, kind);
   if (key == MemoryKey{}) {
     errno = ENOMEM;
     return nullptr;
@@ -75,12 +71,8 @@ ibv_mw* alloc_mw(ibv_pd* pd, ibv_mw_type type) {
 int dealloc_mw(ibv_mw* verbs) {
   if (forked_away()) return EPERM;
   Mw* window = Mw::of(verbs);
-  {
-    Progress::Control control(window->context->device().progress());
-    MemoryTable& memory = window->context->device().engine().memory();
-    // The tag of a window of type 2 is the application's, and it need not have told us.
-    memory.remove(memory.current_key(MemoryKey{verbs->handle}));
-  }
+  // The tag of a window of type 2 is the application's, and it need not have told us.
+  window->context->device().memory().remove_window(MemoryKey{verbs->handle});
   --window->pd->users;
   delete window;
   return 0;

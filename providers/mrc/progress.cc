@@ -41,6 +41,9 @@ struct Nap {
 constexpr Nanoseconds kNap = 50 * kMicrosecond;
 constexpr Nap kLongerNaps[] = {{kSecond, kMillisecond}, {20 * kMillisecond, 200 * kMicrosecond}};
 constexpr Nanoseconds kNapMin = 5 * kMicrosecond;
+// An engine that no thread of the application has run for so long is run by those who poll others of the
+// device.
+constexpr Nanoseconds kNeglect = 10 * kMicrosecond;
 // The background thread polls on for so long after the last frame before it naps.
 constexpr Nanoseconds kKeepPolling = 100 * kMicrosecond;
 // Polls in vain by one application thread before it offers its CPU.
@@ -128,7 +131,7 @@ void ask_for_short_slices() {
 
 }  // namespace
 
-void DeviceLock::lock() {
+void EngineLock::lock() {
   waiters_.fetch_add(1, std::memory_order_relaxed);
   for (Backoff backoff; held_.exchange(true, std::memory_order_acquire);) do
       backoff.wait();
@@ -136,10 +139,11 @@ void DeviceLock::lock() {
   waiters_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-int Progress::start(Engine* engine, DevicePorts* ports, StatsWriter* stats, const std::string& device) {
-  engine_ = engine;
-  ports_ = ports;
-  stats_ = stats;
+int Progress::start(const Parts& parts, const std::string& device) {
+  engine_ = parts.engine;
+  ports_ = parts.ports;
+  stats_ = parts.stats;
+  news_ = parts.news;
   memory_guard_.watch();
   thread_name_ = ("mrc-" + device).substr(0, 15);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -229,6 +233,11 @@ void Progress::say_last_words() {
   return shared;
 }
 
+bool Progress::neglected(Nanoseconds now) const {
+  return connected_.load(std::memory_order_relaxed) != 0 &&
+         now >= application_drove_.load(std::memory_order_relaxed) + kNeglect;
+}
+
 void Progress::found_something() {
   t_poller.vain_since = 0;
 }
@@ -237,6 +246,7 @@ void Progress::found_something() {
 // What could not be done for it is as lost as a packet, and repeated like one.
 [[gnu::hot]] inline size_t Progress::run_engine(Nanoseconds now, Purpose purpose) {
   size_t frames = 0;
+  news_->apply(engine_->memory());
   memory_guard_.enter(engine_->memory());
   try {
     if (purpose == Purpose::kPost && now < looked_ + kLookInterval) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Whoever polls drives: the device's lock, and who runs the engine when. Application threads run it when they
+// Whoever polls drives: the shard's lock, and who runs the engine when. Application threads run it when they
 // poll or post; a background thread takes over when none of them does.
 #pragma once
 
@@ -19,11 +19,12 @@
 #include "providers/mrc/memory_guard.h"
 #include "providers/mrc/spin_lock.h"
 #include "providers/mrc/stats_writer.h"
+#include "providers/mrc/window_news.h"
 
 namespace mrc::provider {
 
 // Pollers only try it. Control operations wait for it, and while one waits all tries fail.
-class DeviceLock {
+class EngineLock {
  public:
   bool try_lock() {
     return waiters_.load(std::memory_order_relaxed) == 0 && !held_.load(std::memory_order_relaxed) &&
@@ -45,14 +46,20 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  struct Parts {
+    Engine* engine = nullptr;
+    DevicePorts* ports = nullptr;
+    StatsWriter* stats = nullptr;
+    WindowNews* news = nullptr;
+  };
   // Starts the background thread; 0 or an errno. What is given outlives stop().
-  int start(Engine* engine, DevicePorts* ports, StatsWriter* stats, const std::string& device);
+  int start(const Parts& parts, const std::string& device);
   void stop();
   // At exit() without closing: the thread ends, and what is still to be said to others is said, unless that
   // takes too long.
   void stop_at_exit();
 
-  // Under the device's lock: the channel delivers its events when that is released, for this takes system
+  // Under the shard's lock: the channel delivers its events when that is released, for this takes system
   // calls.
   void deliver_later(const std::shared_ptr<CompletionChannel>& channel);
 
@@ -71,10 +78,12 @@ class Progress {
   // while. True: somebody has had it, and may have sent something.
   bool found_nothing(Nanoseconds now_if_known);
   static void found_something();
+  // Something is connected, and no application thread has run the engine for a while.
+  bool neglected(Nanoseconds now) const;
 
   // --- control operations ---
 
-  // Holds the device's lock. Letting go of it serves what was posted in between.
+  // Holds the shard's lock. Letting go of it serves what was posted in between.
   class Control {
    public:
     explicit Control(Progress& progress);
@@ -111,6 +120,7 @@ class Progress {
   Engine* engine_ = nullptr;
   DevicePorts* ports_ = nullptr;
   StatsWriter* stats_ = nullptr;
+  WindowNews* news_ = nullptr;
   std::string thread_name_;
   pthread_t thread_{};
   int wake_fd_ = -1;
@@ -124,7 +134,7 @@ class Progress {
   MemoryGuard memory_guard_;
   Nanoseconds looked_ = 0;  // when the ports were last looked at; under the lock
 
-  alignas(64) DeviceLock lock_;
+  alignas(64) EngineLock lock_;
   std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> asleep_{false};                // the background thread waits for wake()

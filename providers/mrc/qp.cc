@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "providers/mrc/clock.h"
 #include "providers/mrc/context.h"
@@ -81,11 +82,12 @@ void fill_verbs(Qp* qp, ibv_context* context, ibv_pd* pd, const ibv_qp_init_attr
 }
 
 // Takes the queue pair's completions away while nobody polls or arms its completion queues, then does the
-// rest. Under the device's lock, so the order in which the others are taken does not matter.
+// rest. Under the shard's lock.
 template <typename Rest>
 void drop_completions(Qp* qp, Rest&& rest) {
   if (qp->send_cq == nullptr) return rest();  // what came by it belongs to the queues that were named
   Cq* queues[] = {qp->send_cq, qp->receive_cq};
+  if (queues[1] < queues[0]) std::swap(queues[0], queues[1]);  // two shards may have the same two
   std::unique_lock<SpinLock> locks[4];
   for (size_t i = 0; i < (queues[0] == queues[1] ? 1 : 2); ++i) {
     locks[2 * i] = std::unique_lock(queues[i]->poll_lock);
@@ -117,14 +119,14 @@ bool moves_elsewhere(const Qp& qp, const QueuePairAttributes& attributes) {
 // Extended connections are none of MRC 1.0's. True: it was one, and is gone.
 bool refuse_strict(Qp* qp) {
   if (!qp->transport->config().xrc || qp->transport->transport() != Transport::kMrcStrict) return false;
-  Progress::Control control(qp->context->device().progress());
-  qp->context->device().engine().destroy(qp->transport);
+  Progress::Control control(qp->shard->progress());
+  qp->shard->engine().destroy(qp->transport);
   return true;
 }
 
 // Whether whoever destroys it now is the last; nobody can open it any more then.
 bool last_name(Qp* qp) {
-  Progress::Control control(qp->context->device().progress());
+  Progress::Control control(qp->shard->progress());
   if (--qp->names != 0) return false;
   qp->domain->shared->targets.erase(qp->transport->qpn().value());
   return true;
@@ -157,10 +159,11 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* wanted) {
     qp->srq = wanted->srq != nullptr && !initiates ? Srq::of(wanted->srq) : nullptr;
     qp->signal_all = wanted->sq_sig_all != 0;
     set_capacity(*wanted, &qp->capacity);
+    qp->shard = &context->device().settle(*qp->send_cq, *qp->receive_cq, qp->srq);
     Listed listed(context, qp.get());
     {
-      Progress::Control control(context->device().progress());
-      qp->transport = context->device().engine().create(config_of(qp.get(), wanted->qp_type));
+      Progress::Control control(qp->shard->progress());
+      qp->transport = qp->shard->engine().create(config_of(qp.get(), wanted->qp_type));
     }
     if (qp->transport == nullptr) return refuse(ENOMEM);
     if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
@@ -184,21 +187,22 @@ ibv_qp* create_xrc_target(ibv_context* verbs_context, ibv_xrcd* domain, ibv_qp_i
   auto qp = std::make_unique<Qp>();
   qp->context = context;
   qp->domain = Xrcd::of(domain);
+  qp->shard = &context->device().first();  // as all shared receive queues that peers name
   qp->no_completions = std::make_unique<CompletionQueue>(1);
   Listed listed(context, qp.get());
   {
-    Progress::Control control(context->device().progress());
-    qp->transport = context->device().engine().create(config_of(qp.get(), IBV_QPT_XRC_RECV));
+    Progress::Control control(qp->shard->progress());
+    qp->transport = qp->shard->engine().create(config_of(qp.get(), IBV_QPT_XRC_RECV));
   }
   if (qp->transport == nullptr) return refuse(ENOMEM);
   if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
   const uint32_t number = qp->transport->qpn().value();
   {
-    Progress::Control control(context->device().progress());
+    Progress::Control control(qp->shard->progress());
     try {
       qp->domain->shared->targets.emplace(number, qp.get());
     } catch (const std::bad_alloc&) {
-      context->device().engine().destroy(qp->transport);
+      qp->shard->engine().destroy(qp->transport);
       return refuse(ENOMEM);
     }
   }
@@ -242,14 +246,14 @@ int modify_qp(ibv_qp* verbs, ibv_qp_attr* wanted, int mask) {
       posting[0] = std::unique_lock(qp->send_lock);
       posting[1] = std::unique_lock(qp->receive_lock);
     }
-    Progress::Control control(qp->context->device().progress());
+    Progress::Control control(qp->shard->progress());
     const ibv_qp_state from = to_verbs(qp->transport->state());
     const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? wanted->qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) != 0 && wanted->cur_qp_state != from) return EINVAL;
     if (!transition_allowed(verbs->qp_type, from, to, mask)) return EINVAL;
     if (moves_elsewhere(*qp, attributes)) return EOPNOTSUPP;
     if (verbs->qp_type == IBV_QPT_UC && to == IBV_QPS_RTS) set_unreliable_defaults(&attributes);
-    if (!qp->context->device().engine().modify(*qp->transport, attributes, clock_now())) return EINVAL;
+    if (!qp->shard->engine().modify(*qp->transport, attributes, clock_now())) return EINVAL;
     if (to == IBV_QPS_RESET) {
       drop_completions(qp, [] {});
       qp->attributes = {};
@@ -266,7 +270,7 @@ int query_qp(ibv_qp* verbs, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init
   if (forked_away()) return EPERM;
   Qp* qp = Qp::of(verbs);
   {
-    Progress::Control control(qp->context->device().progress());
+    Progress::Control control(qp->shard->progress());
     *attributes = qp->attributes;
     attributes->qp_state = attributes->cur_qp_state = to_verbs(qp->transport->state());
     attributes->sq_draining = qp->transport->draining() ? 1 : 0;
@@ -298,10 +302,10 @@ int destroy_qp(ibv_qp* verbs) {
   if (qp->domain != nullptr && !last_name(qp)) return 0;
   qp->context->remove(qp);
   {
-    Progress::Control control(qp->context->device().progress());
+    Progress::Control control(qp->shard->progress());
     // The peer may still wait for an acknowledgement that was put off to the next burst.
-    for (int burst = 0; burst < 2; ++burst) qp->context->device().engine().progress(clock_now());
-    drop_completions(qp, [&] { qp->context->device().engine().destroy(qp->transport); });
+    for (int burst = 0; burst < 2; ++burst) qp->shard->engine().progress(clock_now());
+    drop_completions(qp, [&] { qp->shard->engine().destroy(qp->transport); });
     qp->context->forget_async(verbs);
   }
   // As the kernel does: wait until the application has acknowledged the events that it has read.

@@ -18,6 +18,7 @@ namespace mrc::provider {
 class Context;
 struct Cq;
 struct Pd;
+class Shard;
 struct Srq;
 struct Xrcd;
 
@@ -32,9 +33,10 @@ struct Qp {
   Xrcd* domain = nullptr;
   std::unique_ptr<CompletionQueue> no_completions;
   std::atomic<unsigned> names{1};  // who has made or opened it
+  Shard* shard = nullptr;          // where it lives
   QueuePair* transport = nullptr;
 
-  SpinLock send_lock;  // both taken before the device's lock
+  SpinLock send_lock;  // both taken before the shard's lock
   SpinLock receive_lock;
 
   // Hints at whether the application streams (send_request.cc).
@@ -48,7 +50,7 @@ struct Qp {
 
   ibv_qp_cap capacity{};
   bool signal_all = false;
-  ibv_qp_attr attributes{};                 // under the device's lock
+  ibv_qp_attr attributes{};                 // under the shard's lock
   std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 
   static Qp* of(ibv_qp* qp) { return reinterpret_cast<Qp*>(qp); }

@@ -203,11 +203,11 @@ bool is_in_stream(Qp& qp) {
 }  // namespace
 
 [[gnu::hot]] void start_work(Qp* qp) {
-  Device& device = qp->context->device();
-  device.engine().ring_doorbell(*qp->transport);
+  Shard& shard = *qp->shard;
+  shard.engine().ring_doorbell(*qp->transport);
   if (is_in_stream(*qp)) return;
   full_fence();  // pairs with the one in Progress::turn()
-  device.progress().drive_posted();
+  shard.progress().drive_posted();
 }
 
 }  // namespace mrc::provider

@@ -23,6 +23,11 @@ Srq::Srq(Context* context, Pd* pd, uint32_t entries, uint32_t segments)
   queue.owner = this;
 }
 
+Progress& Srq::progress() {
+  Shard* const known = shard.load();
+  return known != nullptr ? known->progress() : context->device().progress();
+}
+
 namespace {
 
 // Makes it one that peers can name. 0 or an errno.
@@ -31,7 +36,10 @@ int give_number(Srq* srq, Xrcd* domain, Cq* cq) {
   static std::atomic<uint32_t> next{1};
   srq->number = next.fetch_add(1) & 0xFFFFFF;
   srq->queue.completions = &cq->ring;
-  Progress::Control control(srq->context->device().progress());
+  Device& device = srq->context->device();
+  srq->shard.store(&device.first());  // as the queue pairs that peers name it by
+  device.settle(*cq, device.first());
+  Progress::Control control(srq->progress());
   try {
     domain->shared->queues.add(srq->number, &srq->queue);
   } catch (const std::bad_alloc&) {
@@ -46,7 +54,7 @@ int give_number(Srq* srq, Xrcd* domain, Cq* cq) {
 
 // False: a message that is just being received has one of its requests.
 bool take_number(Srq* srq) {
-  Progress::Control control(srq->context->device().progress());
+  Progress::Control control(srq->progress());
   if (srq->queue.held != 0) return false;
   srq->domain->shared->queues.remove(srq->number);
   return true;
@@ -110,7 +118,7 @@ int modify_srq(ibv_srq* verbs, ibv_srq_attr* wanted, int mask) {
   const bool resizes = (mask & IBV_SRQ_MAX_WR) != 0;
   if (resizes && (wanted->max_wr < 1 || wanted->max_wr > limits::kWorkRequests)) return EINVAL;
   Srq* srq = Srq::of(verbs);
-  Progress::Control control(srq->context->device().progress());
+  Progress::Control control(srq->progress());
   const uint32_t entries = resizes ? wanted->max_wr : srq->queue.queue().capacity();
   const uint32_t limit = (mask & IBV_SRQ_LIMIT) != 0 ? wanted->srq_limit : srq->queue.limit();
   if (limit > entries) return EINVAL;
@@ -129,7 +137,7 @@ int modify_srq(ibv_srq* verbs, ibv_srq_attr* wanted, int mask) {
 int query_srq(ibv_srq* verbs, ibv_srq_attr* attributes) {
   if (forked_away()) return EPERM;
   Srq* srq = Srq::of(verbs);
-  Progress::Control control(srq->context->device().progress());
+  Progress::Control control(srq->progress());
   *attributes = {srq->queue.queue().capacity(), srq->queue.segments_max(), srq->queue.limit()};
   return 0;
 }

@@ -15,6 +15,8 @@ namespace mrc::provider {
 class Context;
 struct Cq;
 struct Pd;
+class Progress;
+class Shard;
 struct Xrcd;
 
 struct Srq {
@@ -22,8 +24,9 @@ struct Srq {
   Context* context;
   Pd* pd;
   SharedReceiveQueue queue;
-  SpinLock post_lock;              // taken after the device's lock
-  std::atomic<unsigned> users{0};  // queue pairs
+  std::atomic<Shard*> shard{nullptr};  // of the queue pairs that draw from it; null: there was none yet
+  SpinLock post_lock;                  // taken after the shard's lock
+  std::atomic<unsigned> users{0};      // queue pairs
   // Of one that peers name:
   Xrcd* domain = nullptr;
   Cq* cq = nullptr;
@@ -31,6 +34,8 @@ struct Srq {
   std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 
   Srq(Context* context, Pd* pd, uint32_t entries, uint32_t segments);
+  // Of whoever may draw from it.
+  Progress& progress();
   static Srq* of(ibv_srq* queue) { return reinterpret_cast<Srq*>(queue); }
 };
 

@@ -19,7 +19,7 @@ class StatsWriter {
   StatsWriter(const StatsWriter&) = delete;
   StatsWriter& operator=(const StatsWriter&) = delete;
 
-  // Under the device's lock.
+  // Under the shard's lock.
   void update(Engine& engine, Nanoseconds now);
   // Under no lock, after update(): writes the state down if somebody wanted it.
   void answer();

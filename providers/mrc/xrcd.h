@@ -20,7 +20,7 @@ namespace mrc::provider {
 struct Qp;
 
 struct SharedXrcd {
-  // Both under the device's lock.
+  // Both under the shard's lock.
   XrcDomain queues;
   std::map<uint32_t, Qp*> targets;  // by number
 };

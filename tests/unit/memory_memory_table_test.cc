@@ -292,5 +292,76 @@ TEST(MemoryTable, ToReadIsNotToWrite) {
   EXPECT_EQ(table.translate(key, kDomain, 0, 64, kRemoteWrite), nullptr);
 }
 
+// --- several tables that hold the same ---
+
+TEST(MemoryTables, ACopyHasTheSameKeysBoundsAndRights) {
+  SeededRandom random(1);
+  MemoryTable first(random);
+  MemoryTable second(random);
+  std::vector<uint8_t> buffer(8192);
+  std::vector<MemoryKey> keys;
+  for (uint64_t i = 0; i < 5000; ++i)  // more than a new table has places for
+    keys.push_back(first.add(kDomain, &buffer[i], 16, 0x1000 * i, i % 2 != 0 ? kRemoteWrite : kRemoteRead));
+  const MemoryKey nothing = first.add_nothing(kDomain);
+  ASSERT_TRUE(second.copy_all(first));
+  EXPECT_EQ(second.size(), first.size());
+  for (uint64_t i = 0; i < keys.size(); ++i)
+    for (const uint8_t rights : {kRemoteWrite, kRemoteRead})
+      ASSERT_EQ(second.translate(keys[i], kDomain, 0x1000 * i + 8, 8, rights),
+                first.translate(keys[i], kDomain, 0x1000 * i + 8, 8, rights));
+  EXPECT_NE(second.translate(nothing, kDomain, 5, 100, kLocalWrite), nullptr);
+  for (const MemoryKey key : keys) ASSERT_TRUE(second.remove(key));
+  EXPECT_NE(first.translate(keys[0], kDomain, 0, 8, kRemoteRead), nullptr) << "the tables are apart";
+}
+
+TEST(MemoryTables, OneByOneTheyAgreeToo) {
+  SeededRandom random(2);
+  MemoryTable first(random);
+  MemoryTable second(random);
+  uint8_t buffer[16];
+  std::vector<MemoryKey> keys;
+  for (int i = 0; i < 6000; ++i) {
+    keys.push_back(first.add(kDomain, buffer, sizeof buffer, 0, kRemoteRead));
+    ASSERT_TRUE(second.add_copy(*first.find(keys.back())));
+    if (i % 3 != 0) continue;  // some go again
+    const size_t at = static_cast<size_t>(i) / 2;
+    EXPECT_EQ(first.remove(keys[at]), second.remove(keys[at]));
+  }
+  for (const MemoryKey key : keys) ASSERT_EQ(first.find(key) == nullptr, second.find(key) == nullptr);
+}
+
+TEST(MemoryTables, AWindowIsFollowed) {
+  struct Follower final : MemoryTable::WindowWatcher {
+    MemoryTable* table = nullptr;
+    void window_changed(const MemoryRegion& window) override { table->follow(window); }
+  } follower;
+  SeededRandom random(3);
+  MemoryTable first(random);
+  MemoryTable second(random);
+  uint8_t buffer[100];
+  const MemoryKey region =
+      first.add(kDomain, buffer, sizeof buffer, 0x1000, kLocalWrite | kRemoteWrite | kWindowBind);
+  const MemoryKey window = first.add_window(kDomain, MemoryKind::kWindow);
+  ASSERT_TRUE(second.copy_all(first));
+  follower.table = &second;
+  first.set_window_watcher(&follower);
+  WindowBinding binding;
+  binding.key = MemoryKey{static_cast<uint32_t>(window) ^ 1};
+  binding.region = region;
+  binding.address = 0x1010;
+  binding.bytes = 10;
+  binding.access = kRemoteWrite;
+  ASSERT_TRUE(first.bind(binding, kDomain));
+  EXPECT_EQ(second.translate(binding.key, kDomain, 0x1010, 10, kRemoteWrite), buffer + 0x10);
+  EXPECT_EQ(second.translate(binding.key, kDomain, 0x1010, 11, kRemoteWrite), nullptr);
+  EXPECT_EQ(second.translate(window, kDomain, 0x1010, 10, kRemoteWrite), nullptr) << "the key before";
+  EXPECT_FALSE(second.remove(region)) << "a window is bound to it";
+  second.follow(*first.find(binding.key));  // to hear it twice changes nothing
+  binding.bytes = 0;
+  ASSERT_TRUE(first.bind(binding, kDomain));
+  EXPECT_EQ(second.translate(binding.key, kDomain, 0x1010, 1, kRemoteWrite), nullptr);
+  EXPECT_TRUE(second.remove(region));
+}
+
 }  // namespace
 }  // namespace mrc

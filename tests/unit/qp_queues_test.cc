@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/work_queue.h"
@@ -51,6 +52,35 @@ TEST(CompletionQueue, ResizeKeepsWhatWaits) {
   EXPECT_TRUE(queue.resize(100));
   ASSERT_EQ(queue.poll(out), 4u);
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(out[i].work_id, i + 2);
+}
+
+TEST(CompletionQueue, SeveralPushAndOnePolls) {
+  constexpr uint64_t kEach = 20'000;
+  constexpr uint64_t kPushers = 3;
+  CompletionQueue queue(64);
+  queue.share();
+  uint64_t polled = 0;
+  std::vector<std::thread> pushers;
+  for (uint64_t pusher = 0; pusher < kPushers; ++pusher)
+    pushers.emplace_back([&queue, pusher] {
+      for (uint64_t i = 0; i < kEach; ++i) {
+        // Never more under way than fit, whoever pushes.
+        while (queue.pushed() - queue.polled() > 64 - kPushers) std::this_thread::yield();
+        EXPECT_TRUE(queue.push(completion(i, static_cast<uint32_t>(pusher))));
+      }
+    });
+  uint64_t next[kPushers] = {};
+  while (polled < kPushers * kEach) {
+    Completion out[8];
+    const size_t count = queue.poll(out);
+    if (count == 0) std::this_thread::yield();
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_LT(out[i].qpn.value(), kPushers);
+      ASSERT_EQ(out[i].work_id, next[out[i].qpn.value()]++);
+    }
+    polled += count;
+  }
+  for (std::thread& pusher : pushers) pusher.join();
 }
 
 TEST(CompletionQueue, OneThreadPushesAnotherPolls) {

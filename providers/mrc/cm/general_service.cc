@@ -43,13 +43,18 @@ GeneralService::GeneralService(Device& device, std::function<void()> wake)
     : device_(device), wake_(std::move(wake)), completions_(2 * kBuffers), buffers_(kBuffers) {}
 
 GeneralService::~GeneralService() {
-  Progress::Control control(device_.progress());
-  device_.set_watcher(nullptr);
-  if (queue_pair_ != nullptr) device_.engine().destroy(queue_pair_);
-  device_.engine().memory().remove(key_);
+  {
+    Progress::Control control(device_.progress());
+    device_.set_watcher(nullptr);
+    if (queue_pair_ != nullptr) device_.engine().destroy(queue_pair_);
+  }
+  device_.memory().remove(key_);
 }
 
 bool GeneralService::open() {
+  key_ = device_.memory().add(kDomain, buffers_.data(), kBuffers * sizeof(Buffer),
+                              reinterpret_cast<uintptr_t>(buffers_.data()), kLocalWrite);
+  if (key_ == MemoryKey{}) return false;
   Progress::Control control(device_.progress());
   Engine& engine = device_.engine();
   QueuePairConfig config;
@@ -62,8 +67,6 @@ bool GeneralService::open() {
   config.inline_bytes_max = cm::kMadBytes;
   queue_pair_ = engine.create(config);
   if (queue_pair_ == nullptr) return false;
-  key_ = engine.memory().add(kDomain, buffers_.data(), kBuffers * sizeof(Buffer),
-                             reinterpret_cast<uintptr_t>(buffers_.data()), kLocalWrite);
   device_.set_watcher(this);
   QueuePairAttributes attributes;
   attributes.state = QueuePairState::kInit;

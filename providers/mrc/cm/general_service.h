@@ -17,7 +17,7 @@ namespace mrc::provider {
 // Used under one lock of the caller's; only on_completions() comes from elsewhere.
 class GeneralService final : private Device::Watcher {
  public:
-  // `wake` is called, under the device's lock, when there is something to poll. The device is started and
+  // `wake` is called, under the shard's lock, when there is something to poll. The device is started and
   // stays so.
   GeneralService(Device& device, std::function<void()> wake);
   ~GeneralService();

@@ -17,7 +17,7 @@ using Queues = std::array<const CompletionQueue*, 2>;
 
 // Null: the queue pair is gone, or the program itself has ended it and waits for nothing.
 Queues queues_of(Device& device, Qpn qpn) {
-  const QueuePair* qp = device.engine().find(qpn);
+  const QueuePair* qp = device.shard_of(qpn).engine().find(qpn);
   if (qp == nullptr || !qp->connected()) return {};
   return {qp->config().send_completions, qp->config().receive_completions};
 }
@@ -35,9 +35,10 @@ bool HeldDisconnects::behind_another(const cm::Event& event) const {
 
 void HeldDisconnects::take(const cm::Event& event, Qpn qpn, Device& device, Nanoseconds now) {
   if (event.kind == cm::Event::Kind::kDisconnected) {
-    Progress::Control control(device.progress());
+    Shard& shard = device.shard_of(qpn);
+    Progress::Control control(shard.progress());
     // The planes are read one after the other: an older frame may still wait in another one.
-    device.engine().progress(clock_now());
+    shard.engine().progress(clock_now());
     const Queues queues = queues_of(device, qpn);
     Held held{event, qpn, {}, now + kPatience};
     bool wait = false;
@@ -54,14 +55,12 @@ void HeldDisconnects::take(const cm::Event& event, Qpn qpn, Device& device, Nano
 void HeldDisconnects::release(Device& device, Nanoseconds now) {
   if (held_.empty()) return;
   std::vector<Held> ready;
-  {
-    Progress::Control control(device.progress());
-    for (Held& held : std::exchange(held_, {})) {
-      const Queues queues = queues_of(device, held.qpn);
-      const bool wait =
-          now < held.until && (unpolled(queues[0], held.pushed[0]) || unpolled(queues[1], held.pushed[1]));
-      (wait || behind_another(held.event) ? held_ : ready).push_back(std::move(held));
-    }
+  for (Held& held : std::exchange(held_, {})) {
+    Progress::Control control(device.shard_of(held.qpn).progress());
+    const Queues queues = queues_of(device, held.qpn);
+    const bool wait =
+        now < held.until && (unpolled(queues[0], held.pushed[0]) || unpolled(queues[1], held.pushed[1]));
+    (wait || behind_another(held.event) ? held_ : ready).push_back(std::move(held));
   }
   for (const Held& held : ready) deliver_(held.event);
 }
