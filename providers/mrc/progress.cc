@@ -229,7 +229,9 @@ void Progress::say_last_words() {
   const bool shared = lost >= kShortYield;
   cpu_shared_.store(shared, std::memory_order_relaxed);
   self.patience = shared ? 0 : std::clamp(2 * self.patience, kPatienceMin, kPatienceMax);
-  if (lost > kLongYield) self.no_yield_before = self.vain_since + std::min(lost, kYieldPauseMax);
+  // Unless those who had it poll, too, and have run our engine meanwhile: what we wait for is theirs to do.
+  const bool driven = application_drove_.load(std::memory_order_relaxed) > now;
+  if (lost > kLongYield && !driven) self.no_yield_before = self.vain_since + std::min(lost, kYieldPauseMax);
   return shared;
 }
 
