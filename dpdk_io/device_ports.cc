@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "dpdk_io/eal.h"
+#include "dpdk_io/eal_needs.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/link/host_mesh.h"
-#include "dpdk_io/packet_pool.h"
 #include "dpdk_io/wire_ports.h"
 
 namespace mrc {
@@ -18,11 +18,12 @@ class DevicePorts::Impl {
   bool open(const DeviceConfig& config, std::string* error) {
     const NetworkConfig& network = config.network;
     if (!open_run_directory(&run_directory_, error)) return false;
-    mesh_ =
-        HostMesh::open({run_directory_, config.planes, network.has_real_ports(), config.icrc_always}, error);
+    const ClaimOnHost on_host = network.has_real_ports() ? claim_on_host : ClaimOnHost();
+    mesh_ = HostMesh::open({run_directory_, config.planes, on_host, config.icrc_always}, error);
     if (mesh_ == nullptr) return false;
     if (network.has_real_ports()) {
-      if (!start_eal(error, eal_options(config))) return false;
+      const auto is_real = [](const PortConfig& port) { return port.is_real(); };
+      if (!start_eal(error, eal_needs_of(config, is_real))) return false;
       wires_ = WirePorts::open(config, *mesh_, error);
       if (wires_ == nullptr) return false;
     }
@@ -32,18 +33,6 @@ class DevicePorts::Impl {
       ports_.push_back(wire != nullptr ? wire : &mesh_->port(plane));
     }
     return true;
-  }
-
-  static EalOptions eal_options(const DeviceConfig& config) {
-    EalOptions options;
-    options.megabytes = kEalMegabytes + PacketPool::megabytes(config.mbufs);
-    for (const PortConfig& port : config.network.ports) {
-      if (!port.is_real()) continue;
-      options.drivers.push_back(driver_library(port));
-      if (const std::string address = pci_address(port); !address.empty()) options.pci.push_back(address);
-    }
-    if (!options.pci.empty()) options.drivers.insert(options.drivers.begin(), "librte_bus_pci.so");
-    return options;
   }
 
   std::string run_directory_;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dpdk_io/network_config.h"
@@ -18,8 +19,8 @@ class EthdevDevice {
  public:
   struct Config {
     const PortConfig& port;
-    uint32_t slot;         // of this process: whose frames it wants
-    uint32_t frame_bytes;  // the longest frame without the Ethernet header: what the MTU must be
+    std::optional<uint32_t> slot;  // of this process: whose frames it wants; none: those of all
+    uint32_t frame_bytes;          // the longest frame without the Ethernet header: what the MTU must be
     rte_mempool* pool;
   };
   // EAL must run with the driver loaded. Null: `error` says why and what to do.

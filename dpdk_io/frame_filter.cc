@@ -3,9 +3,12 @@
 
 #include <linux/if_packet.h>
 
+#include <cstring>
+
 #include "dpdk_io/host/process_slot.h"
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/ethernet.h"
+#include "libmrc/wire/headers.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
@@ -14,6 +17,12 @@ namespace {
 constexpr size_t kQpnAt = kUdpBytes + 4;  // from the UDP header: BTH's second word, a byte and the QPN
 constexpr size_t kIpv4ProtocolAt = 9;
 constexpr size_t kIpv6NextAt = 6;
+constexpr size_t kIpv4SourceAt = 12;
+constexpr size_t kIpv6SourceAt = 8;
+// From the UDP header: BTH's opcode, and in datagrams the DETH, whose second word has the QPN of the sender.
+constexpr size_t kOpcodeAt = kUdpBytes;
+constexpr size_t kSourceQpnAt = kUdpBytes + Bth::kBytes + 4;
+constexpr uint8_t kDatagramOpcodes = 3;  // the upper three bits of UD's
 
 bool is_roce_port(uint16_t port) {
   return port == kUdpPort || port == kUdpPortSpecPrint;
@@ -31,11 +40,15 @@ class Walk {
   }
   bool ipv4(uint8_t* protocol) {
     if (left_.size() < kIpv4Bytes || left_[0] != 0x45) return false;
+    source_ = left_.data() + kIpv4SourceAt;
+    source_is_v4_ = true;
     *protocol = left_[kIpv4ProtocolAt];
     return step(kIpv4Bytes);
   }
   bool ipv6(uint8_t* protocol) {
     if (left_.size() < kIpv6Bytes || left_[0] >> 4 != 6) return false;
+    source_ = left_.data() + kIpv6SourceAt;
+    source_is_v4_ = false;
     *protocol = left_[kIpv6NextAt];
     return step(kIpv6Bytes);
   }
@@ -50,16 +63,34 @@ class Walk {
     *qpn = load_be<uint32_t>(left_.data() + kQpnAt) & Qpn::kMask;
     return true;
   }
+  // Behind qpn(): false: a datagram that is cut.
+  bool source_qpn(std::optional<Qpn>* qpn) const {
+    if (left_[kOpcodeAt] >> 5 != kDatagramOpcodes) return true;
+    if (left_.size() < kSourceQpnAt + 4) return false;
+    *qpn = Qpn{load_be<uint32_t>(left_.data() + kSourceQpnAt)};
+    return true;
+  }
+  // Of the IP header that was stepped over last.
+  IpAddress source() const {
+    if (source_is_v4_) return IpAddress::v4(source_[0], source_[1], source_[2], source_[3]);
+    IpAddress address;
+    std::memcpy(address.bytes.data(), source_, address.bytes.size());
+    return address;
+  }
 
  private:
   std::span<const uint8_t> left_;
+  const uint8_t* source_ = nullptr;
+  bool source_is_v4_ = false;
 };
 
-bool walk_to_udp(uint16_t ether_type, Walk* walk) {
+// `outer`: the source of the header around an inner one, if anybody wants to know.
+bool walk_to_udp(uint16_t ether_type, Walk* walk, std::optional<IpAddress>* outer = nullptr) {
   uint8_t protocol = 0;
   if (ether_type == kEtherTypeIpv4) return walk->ipv4(&protocol) && protocol == kProtocolUdp;
   if (ether_type != kEtherTypeIpv6 || !walk->ipv6(&protocol)) return false;
   if (protocol == kProtocolRouting && !walk->routing(&protocol)) return false;
+  if (outer != nullptr && (protocol == kProtocolIpv6 || protocol == kProtocolIpv4)) *outer = walk->source();
   if (protocol == kProtocolIpv6) {
     if (!walk->ipv6(&protocol)) return false;
   } else if (protocol == kProtocolIpv4) {
@@ -114,17 +145,34 @@ class Program {
 
 }  // namespace
 
-bool frame_is_for(uint32_t slot, std::span<const uint8_t> frame) {
-  if (frame.size() < kEthernetBytes) return false;
+std::optional<uint32_t> destination_slot(std::span<const uint8_t> frame) {
+  if (frame.size() < kEthernetBytes) return std::nullopt;
   Walk walk(frame);
   const auto type = load_be<uint16_t>(frame.data() + 12);
   uint32_t qpn = 0;
-  if (!walk.step(kEthernetBytes) || !walk_to_udp(type, &walk) || !walk.qpn(&qpn)) return false;
-  const uint32_t owner = slot_of(Qpn{qpn});
-  return owner == slot || owner == 0;
+  if (!walk.step(kEthernetBytes) || !walk_to_udp(type, &walk) || !walk.qpn(&qpn)) return std::nullopt;
+  return slot_of(Qpn{qpn});
 }
 
-std::vector<sock_filter> kernel_filter(uint32_t slot) {
+bool frame_is_for(uint32_t slot, std::span<const uint8_t> frame) {
+  const auto owner = destination_slot(frame);
+  return owner && (*owner == slot || *owner == 0);
+}
+
+std::optional<FrameSources> sources_of(std::span<const uint8_t> frame) {
+  if (frame.size() < kEthernetBytes) return std::nullopt;
+  Walk walk(frame);
+  FrameSources sources;
+  uint32_t qpn = 0;
+  if (!walk.step(kEthernetBytes) ||
+      !walk_to_udp(load_be<uint16_t>(frame.data() + 12), &walk, &sources.outer) || !walk.qpn(&qpn) ||
+      !walk.source_qpn(&sources.qpn))
+    return std::nullopt;
+  sources.address = walk.source();
+  return sources;
+}
+
+std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
   constexpr size_t kInner = kEthernetBytes + kIpv6Bytes;
   Program p;
   // To this host, not broadcast, not what it sends itself.
@@ -165,8 +213,10 @@ std::vector<sock_filter> kernel_filter(uint32_t slot) {
   p.statement(BPF_LD | BPF_W | BPF_IND, kQpnAt);
   p.statement(BPF_ALU | BPF_AND | BPF_K, Qpn::kMask);
   p.statement(BPF_ALU | BPF_RSH | BPF_K, kLocalQpnBits);
-  p.equals(slot, Program::kTake, Program::kNext);
-  p.equals(0, Program::kTake, Program::kDrop);
+  if (slot) {
+    p.equals(*slot, Program::kTake, Program::kNext);
+    p.equals(0, Program::kTake, Program::kDrop);
+  }
   p.mark(Program::kTake);
   p.statement(BPF_RET | BPF_K, UINT32_MAX);
   p.mark(Program::kDrop);

@@ -84,16 +84,13 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
   if (!port.interface.empty()) wire.interface_life = monitor_->find(port.interface)->life;
   wire.device = open_device(port, error);
   if (wire.device == nullptr) return false;
-  const EthdevPort::Config config{port.plane,
-                                  mesh_.slot(),
-                                  pool_->mempool(),
-                                  mesh_.faults(),
-                                  [this](const IpAddress& address) { return is_local(address); },
-                                  [fd = wake_fd_] {
-                                    const uint64_t one = 1;
-                                    [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
-                                  }};
-  wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), *wire.device, config);
+  const WirePort::Config config{port.plane, mesh_.slot(), mesh_.faults(),
+                                [this](const IpAddress& address) { return is_local(address); },
+                                [fd = wake_fd_] {
+                                  const uint64_t one = 1;
+                                  [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
+                                }};
+  wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), *wire.device, pool_->mempool(), config);
   wire.voice = std::make_unique<HostVoice>(port.interface);
   wires_.push_back(std::move(wire));
   return true;

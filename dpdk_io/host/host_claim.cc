@@ -46,20 +46,32 @@ bool count_others(uint16_t protocol, ino_t own, uint32_t* others, std::string* e
 
 }  // namespace
 
+namespace {
+
+// On the loopback, where it costs the wire's packets nothing. It is bound in one step: a packet socket that
+// hears something already would wait for all others in the kernel while it changes its place.
+int open_claim(uint16_t protocol) {
+  const int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_ll place{};
+  place.sll_family = AF_PACKET;
+  place.sll_protocol = htons(protocol);
+  place.sll_ifindex = kLoopbackIndex;
+  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0) return fd;
+  // No loopback: that it is everywhere is no harm.
+  close(fd);
+  return socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(protocol));
+}
+
+}  // namespace
+
 HostClaim claim_on_host(uint32_t slot, int* fd, std::string* error) {
   const auto protocol = static_cast<uint16_t>(kFirstProtocol + slot);
-  *fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(protocol));
+  *fd = open_claim(protocol);
   if (*fd < 0) {
     const bool no_right = errno == EPERM || errno == EACCES || errno == EAFNOSUPPORT;
     *error = std::string("mrc: packet socket: ") + std::strerror(errno);
     return no_right ? HostClaim::kNoRight : HostClaim::kError;
   }
-  // Where it costs the wire's packets nothing. That it stays everywhere otherwise is no harm.
-  sockaddr_ll place{};
-  place.sll_family = AF_PACKET;
-  place.sll_protocol = htons(protocol);
-  place.sll_ifindex = kLoopbackIndex;
-  static_cast<void>(bind(*fd, reinterpret_cast<const sockaddr*>(&place), sizeof place));
   struct stat status;
   uint32_t others = 0;
   HostClaim result = HostClaim::kError;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 namespace mrc {
@@ -18,5 +19,8 @@ enum class HostClaim {
 };
 
 HostClaim claim_on_host(uint32_t slot, int* fd, std::string* error);
+
+// That one, or whoever else knows what is taken. Empty: nobody is asked.
+using ClaimOnHost = std::function<HostClaim(uint32_t slot, int* fd, std::string* error)>;
 
 }  // namespace mrc

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "dpdk_io/host/fork_guard.h"
-#include "dpdk_io/host/host_claim.h"
 #include "dpdk_io/host/private_file.h"
 
 namespace mrc {
@@ -195,8 +194,8 @@ void give_back(const std::string& directory, uint32_t slot, int fd, int host_fd)
 }
 
 // Takes the slot and says in it whose it is.
-Take take_for_good(const std::string& directory, uint32_t slot, const SlotInfo& info, bool host_wide, int* fd,
-                   int* host_fd, std::string* error) {
+Take take_for_good(const std::string& directory, uint32_t slot, const SlotInfo& info,
+                   const ClaimOnHost& on_host, int* fd, int* host_fd, std::string* error) {
   Content content;
   std::string why;
   const Take result = take_slot(directory, slot, O_CREAT, fd, &content, &why);
@@ -204,7 +203,7 @@ Take take_for_good(const std::string& directory, uint32_t slot, const SlotInfo& 
     *error = "mrc: " + slot_file(directory, slot) + ": " + why +
              "; set MRC_RUNDIR to a directory of your own with room, on a file system with POSIX locks";
   if (result != Take::kTaken) return result;
-  const HostClaim claim = host_wide ? claim_on_host(slot, host_fd, error) : HostClaim::kNoRight;
+  const HostClaim claim = on_host ? on_host(slot, host_fd, error) : HostClaim::kNoRight;
   if (claim == HostClaim::kBusy || claim == HostClaim::kError) {
     give_back(directory, slot, *fd, *host_fd);
     return claim == HostClaim::kBusy ? Take::kBusy : Take::kError;
@@ -221,7 +220,7 @@ Take take_for_good(const std::string& directory, uint32_t slot, const SlotInfo& 
 }  // namespace
 
 std::unique_ptr<ProcessSlot> ProcessSlot::claim(const std::string& run_directory, uint32_t planes,
-                                                bool host_wide, std::string* error) {
+                                                const ClaimOnHost& on_host, std::string* error) {
   std::lock_guard lock(owned().mutex);
   auto& ours = owned().by_directory[run_directory];
   for (const auto& [number, files] : list_files(run_directory))
@@ -233,7 +232,7 @@ std::unique_ptr<ProcessSlot> ProcessSlot::claim(const std::string& run_directory
     const SlotInfo info{static_cast<uint32_t>(getpid()), planes, random_number()};
     int fd = -1;
     int host_fd = -1;
-    const Take result = take_for_good(run_directory, number, info, host_wide, &fd, &host_fd, error);
+    const Take result = take_for_good(run_directory, number, info, on_host, &fd, &host_fd, error);
     if (result == Take::kError) return nullptr;
     if (result == Take::kBusy) continue;
     ours[number] = info;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "dpdk_io/host/host_claim.h"
 #include "dpdk_io/host/slot_number.h"
 
 namespace mrc {
@@ -19,11 +20,11 @@ struct SlotInfo {
 
 class ProcessSlot {
  public:
-  // Takes a free slot and clears away what dead processes have left. With `host_wide` no other process on the
+  // Takes a free slot and clears away what dead processes have left. With `on_host` no other process on the
   // network of this host that asked for the same has it, whatever its run directory: QP numbers on a wire
   // must be unique. Null: `error` says why.
-  static std::unique_ptr<ProcessSlot> claim(const std::string& run_directory, uint32_t planes, bool host_wide,
-                                            std::string* error);
+  static std::unique_ptr<ProcessSlot> claim(const std::string& run_directory, uint32_t planes,
+                                            const ClaimOnHost& on_host, std::string* error);
   ~ProcessSlot();
   ProcessSlot(const ProcessSlot&) = delete;
   ProcessSlot& operator=(const ProcessSlot&) = delete;

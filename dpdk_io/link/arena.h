@@ -15,6 +15,7 @@
 
 #include "dpdk_io/host/slot_number.h"
 #include "libmrc/port/carrier.h"
+#include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
@@ -36,6 +37,8 @@ struct Descriptor {
     return {static_cast<uint32_t>(word >> 32), static_cast<uint16_t>(word >> 16),
             static_cast<Plane>(word >> 8 & kPlaneBits), (word >> 15 & 1) != 0, static_cast<uint8_t>(word)};
   }
+  // Whether it leads to a frame within the arena. The reader asks, of what it has read once.
+  bool is_whole() const;
   static constexpr unsigned kPlaneBits = 0x7F;
 };
 
@@ -78,6 +81,10 @@ struct Arena {
   }
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+inline bool Descriptor::is_whole() const {
+  return frame < Arena::kFramesMax && length >= kEthernetBytes && length <= Arena::kStride - Arena::kHeadroom;
+}
 
 // A bit that is set: whoever reads looks at the ring of that slot. A wrong bit costs a look, a lost one a
 // moment, since rings without one are looked at in turn.

@@ -6,7 +6,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -28,47 +27,7 @@ sockaddr_un address_of(const std::string& path) {
   return address;
 }
 
-constexpr size_t kSentDescriptors = 2;
-// More than is asked for, so that what somebody else sends is closed and not left behind.
-constexpr size_t kTakenDescriptorsMax = 16;
-
-void close_all(int* begin, const int* end) {
-  for (; begin != end; ++begin) close(*begin);
-}
-
-// Takes what came beside a message. False: not from this user, or not two descriptors; those are closed.
-bool take_ancillary(msghdr* header, ControlSocket::Descriptors* out) {
-  bool ours = false;
-  int found[kTakenDescriptorsMax];
-  size_t count = 0;
-  for (cmsghdr* part = CMSG_FIRSTHDR(header); part != nullptr; part = CMSG_NXTHDR(header, part)) {
-    if (part->cmsg_level != SOL_SOCKET) continue;
-    if (part->cmsg_type == SCM_CREDENTIALS) {
-      ucred sender{};
-      std::memcpy(&sender, CMSG_DATA(part), sizeof sender);
-      ours = sender.uid == geteuid();
-    } else if (part->cmsg_type == SCM_RIGHTS) {
-      const size_t here = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-      const size_t kept = std::min(here, kTakenDescriptorsMax - count);
-      std::memcpy(found + count, CMSG_DATA(part), kept * sizeof(int));
-      count += kept;
-    }
-  }
-  if (!ours || count != kSentDescriptors || (header->msg_flags & (MSG_CTRUNC | MSG_TRUNC)) != 0) {
-    close_all(found, found + count);
-    return false;
-  }
-  out->arena = found[0];
-  out->bells = found[1];
-  return true;
-}
-
 }  // namespace
-
-ControlSocket::Descriptors::~Descriptors() {
-  if (arena >= 0) close(arena);
-  if (bells >= 0) close(bells);
-}
 
 std::unique_ptr<ControlSocket> ControlSocket::open(const std::string& run_directory, uint32_t slot,
                                                    std::string* error) {
@@ -99,44 +58,23 @@ ControlSocket::~ControlSocket() {
 }
 
 void ControlSocket::send(uint32_t to_slot, const ControlMessage& message, const Sent& descriptors) {
-  sockaddr_un address = address_of(socket_path(run_directory_, to_slot));
-  iovec text{const_cast<ControlMessage*>(&message), sizeof message};
-  alignas(cmsghdr) char beside[CMSG_SPACE(kSentDescriptors * sizeof(int))] = {};
-  msghdr header{};
-  header.msg_name = &address;
-  header.msg_namelen = sizeof address;
-  header.msg_iov = &text;
-  header.msg_iovlen = 1;
-  header.msg_control = beside;
-  header.msg_controllen = sizeof beside;
-  cmsghdr* part = CMSG_FIRSTHDR(&header);
-  part->cmsg_level = SOL_SOCKET;
-  part->cmsg_type = SCM_RIGHTS;
-  part->cmsg_len = CMSG_LEN(kSentDescriptors * sizeof(int));
-  const int numbers[kSentDescriptors] = {descriptors.arena, descriptors.bells};
-  std::memcpy(CMSG_DATA(part), numbers, sizeof numbers);
-  sendmsg(fd_, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+  const sockaddr_un address = address_of(socket_path(run_directory_, to_slot));
+  send_message(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address, &message, sizeof message,
+               &descriptors);
 }
 
 bool ControlSocket::receive(ControlMessage* message, Descriptors* descriptors) {
   for (;;) {
-    iovec text{message, sizeof *message};
-    alignas(cmsghdr) char beside[CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kTakenDescriptorsMax * sizeof(int))];
-    msghdr header{};
-    header.msg_iov = &text;
-    header.msg_iovlen = 1;
-    header.msg_control = beside;
-    header.msg_controllen = sizeof beside;
-    const ssize_t bytes = recvmsg(fd_, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (bytes < 0) return false;
     Descriptors came;
-    if (!take_ancillary(&header, &came)) continue;
-    const bool valid = bytes == sizeof *message && message->magic == ControlMessage::kMagic &&
+    MessageFacts facts;
+    const ssize_t bytes = receive_message(fd_, message, sizeof *message, &came, &facts);
+    if (bytes < 0) return false;
+    const bool valid = facts.whole && facts.sender == geteuid() && came.arena >= 0 &&
+                       bytes == sizeof *message && message->magic == ControlMessage::kMagic &&
                        message->from_slot >= 1 && message->from_slot <= kSlotMax &&
                        message->from_slot != slot_ && message->number != 0;
     if (!valid) continue;
-    std::swap(came.arena, descriptors->arena);
-    std::swap(came.bells, descriptors->bells);
+    descriptors->take_from(came);
     return true;
   }
 }

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "dpdk_io/link/descriptor_message.h"
+
 namespace mrc {
 
 // "Here is my memory: make your half of our link." It comes with two descriptors.
@@ -22,19 +24,8 @@ static_assert(sizeof(ControlMessage) == 32);
 
 class ControlSocket {
  public:
-  // Of the sender's memory; closed with this.
-  struct Descriptors {
-    Descriptors() = default;
-    ~Descriptors();
-    Descriptors(const Descriptors&) = delete;
-    Descriptors& operator=(const Descriptors&) = delete;
-    int arena = -1;
-    int bells = -1;
-  };
-  struct Sent {
-    int arena;
-    int bells;
-  };
+  using Descriptors = DescriptorPair;  // of the sender's memory
+  using Sent = SentPair;
 
   // Null: `error` says why.
   static std::unique_ptr<ControlSocket> open(const std::string& run_directory, uint32_t slot,

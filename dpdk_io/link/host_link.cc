@@ -12,7 +12,6 @@
 #include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/host/monotonic_clock.h"
 #include "libmrc/port/station.h"
-#include "libmrc/wire/ethernet.h"
 
 namespace mrc {
 namespace {
@@ -86,8 +85,7 @@ void HostLink::want_link(uint32_t slot) {
   for (uint32_t looked = 0; looked < Arena::kRingFrames && count < frames.size() && link.next(&descriptor);
        ++looked) {
     const auto plane = static_cast<Plane>(descriptor.plane % state_.planes);  // a peer may have more
-    const bool whole = descriptor.frame < Arena::kFramesMax && descriptor.length >= kEthernetBytes &&
-                       descriptor.length <= Arena::kStride - Arena::kHeadroom;
+    const bool whole = descriptor.is_whole();
     if (!whole || faulty(plane)) {
       ++(whole ? counters_.dropped_by_fault : counters_.dropped_malformed);
       passed_over = true;

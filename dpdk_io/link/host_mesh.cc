@@ -3,7 +3,6 @@
 
 #include <sched.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "dpdk_io/host/monotonic_clock.h"
+#include "dpdk_io/link/link_number.h"
 
 namespace mrc {
 namespace {
@@ -31,13 +31,6 @@ void drain(int fd) {
   }
 }
 
-// Tells this link from those before between the same two; never 0.
-uint64_t new_number() {
-  uint64_t number = 0;
-  if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) number = monotonic_now();
-  return number | 1;
-}
-
 }  // namespace
 
 std::unique_ptr<HostMesh> HostMesh::open(const Config& config, std::string* error) {
@@ -47,7 +40,7 @@ std::unique_ptr<HostMesh> HostMesh::open(const Config& config, std::string* erro
         "exec in the child, or open the device only after the fork";
     return nullptr;
   }
-  auto slot = ProcessSlot::claim(config.run_directory, config.planes, config.host_wide, error);
+  auto slot = ProcessSlot::claim(config.run_directory, config.planes, config.on_host, error);
   if (slot == nullptr) return nullptr;
   std::unique_ptr<HostMesh> mesh(new HostMesh(config, std::move(slot)));
   if (!mesh->open_parts(error)) return nullptr;
@@ -140,7 +133,7 @@ void HostMesh::take_wishes(Nanoseconds now) {
     uint64_t bits = state_.wanted[word].exchange(0, std::memory_order_acquire);
     for (; bits != 0; bits &= bits - 1) {
       const uint32_t slot = word * 64 + static_cast<uint32_t>(__builtin_ctzll(bits));
-      if (!peers_.contains(slot)) meet(slot, new_number(), now);
+      if (!peers_.contains(slot)) meet(slot, new_link_number(), now);
     }
   }
 }
@@ -167,7 +160,7 @@ void HostMesh::take_message(const ControlMessage& message, const ControlSocket::
     found = peers_.end();
   }
   // The peer has lost its half and made a new one: so do we, with our number, which it may know.
-  uint64_t number = new_number();
+  uint64_t number = new_link_number();
   if (found != peers_.end() && found->second->their_number != 0 &&
       found->second->their_number != message.number) {
     number = found->second->number;

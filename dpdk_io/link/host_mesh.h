@@ -28,7 +28,7 @@ class HostMesh {
   struct Config {
     std::string run_directory;
     uint32_t planes = 1;
-    bool host_wide = false;  // see ProcessSlot
+    ClaimOnHost on_host;  // see ProcessSlot
     bool icrc_always = false;
   };
   // Null: `error` says why.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What moves frames: bursts in and out, in buffers that the carrier owns. The engine writes a frame straight
-// into such a buffer, so that payload is copied and checksummed once. A wire carries the frames of one plane;
-// the link to the processes of this host carries those of all.
+// into such a buffer, so that payload is copied and checksummed once. A wire carries the frames of one plane,
+// or of some; the link to the processes of this host carries those of all.
 #pragma once
 
 #include <cstddef>

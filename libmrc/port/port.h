@@ -29,7 +29,8 @@ class Port {
   // heard it, too.
   virtual bool speaks_for_host(const MacAddress& /*heard_from*/) const { return true; }
 
-  // Carries frames of this plane alone; null: there is nothing but same_host().
+  // Carries frames of this plane, or of several planes that have the same; null: there is nothing but
+  // same_host().
   virtual Carrier* wire() = 0;
   // Carries the frames of all planes to the processes of this host, whose addresses is_same_host() knows;
   // null: the wire does.

@@ -28,6 +28,8 @@ Transmitter::LaneId Transmitter::lane_of(Carrier& carrier, Plane plane, bool all
     made.all_planes = all_planes;
     made.intact = carrier.keeps_intact();
     made.plane = plane;
+  } else if (lanes_[lane].plane != plane) {
+    lanes_[lane].all_planes = true;  // a wire that several planes share
   }
   return static_cast<LaneId>(lane);
 }

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "dpdk_io/host/cancellation.h"
+#include "dpdk_io/host/short_slices.h"
 #include "providers/mrc/clock.h"
 
 namespace mrc::provider {
@@ -104,29 +104,6 @@ Nanoseconds nap_span(Nanoseconds now, Nanoseconds last_frame, Nanoseconds deadli
 void nap(Nanoseconds span) {
   const timespec time = to_timespec(span);
   clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
-}
-
-// As the kernel knows it; the C library does not.
-struct SchedulerAttributes {
-  uint32_t bytes = sizeof(SchedulerAttributes);
-  uint32_t policy = 0;
-  uint64_t flags = 0;
-  int32_t nice = 0;
-  uint32_t priority = 0;
-  uint64_t runtime = 0;
-  uint64_t deadline = 0;
-  uint64_t period = 0;
-};
-
-// A short slice lets the thread preempt those who spin for whole slices. All else stays as the application
-// has it, and a refusal only costs latency.
-void ask_for_short_slices() {
-  SchedulerAttributes attributes;
-  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  if (attributes.policy != SCHED_OTHER) return;
-  attributes.runtime = 100 * kMicrosecond;
-  attributes.bytes = sizeof attributes;
-  syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 }  // namespace

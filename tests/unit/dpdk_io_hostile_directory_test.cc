@@ -69,7 +69,7 @@ TEST_F(HostileDirectoryTest, NothingOfTheUsersIsTouched) {
   put("last_slot", "my notes", 0600);
   std::string error;
   for (int i = 0; i < 3; ++i) {
-    const auto slot = ProcessSlot::claim(directory_.path(), 4, false, &error);
+    const auto slot = ProcessSlot::claim(directory_.path(), 4, {}, &error);
     ASSERT_NE(slot, nullptr) << error;
     EXPECT_GT(slot->number(), 2u);  // 1 and 2 are taken by what is there
   }
@@ -82,7 +82,7 @@ TEST_F(HostileDirectoryTest, FifosHangNobody) {
   for (const char* name : {"last_slot", "proc.1", "faults", "config"})
     ASSERT_EQ(mkfifo(path(name).c_str(), 0600), 0);
   std::string error;
-  const auto slot = ProcessSlot::claim(directory_.path(), 4, false, &error);
+  const auto slot = ProcessSlot::claim(directory_.path(), 4, {}, &error);
   ASSERT_NE(slot, nullptr) << error;
   EXPECT_EQ(slot->number(), 2u);
   SlotInfo info;
@@ -102,7 +102,7 @@ TEST_F(HostileDirectoryTest, LinksAreNotFollowed) {
   for (const char* name : {"last_slot", "proc.1", "faults"})
     ASSERT_EQ(symlink(path("precious").c_str(), path(name).c_str()), 0);
   std::string error;
-  const auto slot = ProcessSlot::claim(directory_.path(), 4, false, &error);
+  const auto slot = ProcessSlot::claim(directory_.path(), 4, {}, &error);
   ASSERT_NE(slot, nullptr) << error;
   EXPECT_EQ(map_fault_page(directory_.path(), &error), nullptr);
   EXPECT_NE(error.find("is a symbolic link"), std::string::npos) << error;
@@ -150,7 +150,7 @@ TEST_F(HostileDirectoryTest, NamesOfOtherUsersTakeNoSlots) {
     close(squatters.back());
     squatters.pop_back();
   }
-  const auto slot = ProcessSlot::claim(directory_.path(), 1, true, &error);
+  const auto slot = ProcessSlot::claim(directory_.path(), 1, claim_on_host, &error);
   ASSERT_NE(slot, nullptr) << error;
   EXPECT_EQ(slot->number(), 1u);
   for (const int squatter : squatters) close(squatter);

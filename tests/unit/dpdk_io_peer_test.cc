@@ -254,7 +254,7 @@ int hold_slot() {
     say(error);
     return 1;
   }
-  const auto slot = ProcessSlot::claim(directory, 4, false, &error);
+  const auto slot = ProcessSlot::claim(directory, 4, {}, &error);
   say(slot == nullptr ? error : std::to_string(slot->number()));
   while (!input_closed()) usleep(1000);
   return slot == nullptr ? 1 : 0;
@@ -290,11 +290,11 @@ int full_disk() {
   }
   say("full");
   std::string error;
-  say(ProcessSlot::claim(directory, 4, false, &error) != nullptr ? "a slot" : error);
+  say(ProcessSlot::claim(directory, 4, {}, &error) != nullptr ? "a slot" : error);
   say(map_fault_page(directory, &error) != nullptr ? "a page" : error);
   static_cast<void>(!ftruncate(fd, 0));
   error.clear();
-  const auto slot = ProcessSlot::claim(directory, 4, false, &error);
+  const auto slot = ProcessSlot::claim(directory, 4, {}, &error);
   const bool good = slot != nullptr && map_fault_page(directory, &error) != nullptr;
   say("room again: " + (good ? "ok" : error));
   return 0;

@@ -128,7 +128,7 @@ TEST(ProcessSlotTest, DeadProcessesAreClearedAwayAndTheirNumbersRest) {
   }
 
   std::string error;
-  auto next = ProcessSlot::claim(directory.path(), 4, false, &error);
+  auto next = ProcessSlot::claim(directory.path(), 4, {}, &error);
   ASSERT_NE(next, nullptr) << error;
   EXPECT_NE(next->number(), slot);
   EXPECT_EQ(directory.leftovers().size(), 1u);
@@ -139,8 +139,8 @@ TEST(ProcessSlotTest, DeadProcessesAreClearedAwayAndTheirNumbersRest) {
 TEST(ProcessSlotTest, OneProcessMayHaveSeveral) {
   test::RunDirectory directory;
   std::string error;
-  auto first = ProcessSlot::claim(directory.path(), 4, false, &error);
-  auto second = ProcessSlot::claim(directory.path(), 4, false, &error);
+  auto first = ProcessSlot::claim(directory.path(), 4, {}, &error);
+  auto second = ProcessSlot::claim(directory.path(), 4, {}, &error);
   ASSERT_TRUE(first && second) << error;
   EXPECT_NE(first->number(), second->number());
   EXPECT_TRUE(slot_alive(directory.path(), first->number()));

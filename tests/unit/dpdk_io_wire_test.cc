@@ -386,11 +386,11 @@ TEST(HostWideSlotTest, IsUniqueBeyondTheRunDirectory) {
   ASSERT_TRUE(mkdtemp(one) != nullptr && mkdtemp(two) != nullptr);
   {
     std::string error;
-    const auto first = ProcessSlot::claim(one, 1, true, &error);
-    const auto second = ProcessSlot::claim(two, 1, true, &error);
+    const auto first = ProcessSlot::claim(one, 1, claim_on_host, &error);
+    const auto second = ProcessSlot::claim(two, 1, claim_on_host, &error);
     ASSERT_TRUE(first != nullptr && second != nullptr) << error;
     EXPECT_NE(first->number(), second->number());
-    const auto third = ProcessSlot::claim(two, 1, false, &error);  // nobody else's affair
+    const auto third = ProcessSlot::claim(two, 1, {}, &error);  // nobody else's affair
     ASSERT_NE(third, nullptr);
   }
   for (const char* directory : {one, two}) {
