@@ -155,6 +155,21 @@ Setting icrc() {
           }};
 }
 
+Setting share_users() {
+  return {"mrcd", "users", "\"all\", or a list of users: [\"alice\", \"1001\", ...]",
+          [](const toml::node& node, DeviceConfig* config) {
+            if (const auto* word = node.as_string()) return config->share_users.all = word->get() == "all";
+            const toml::array* array = node.as_array();
+            if (array == nullptr) return false;
+            for (const toml::node& element : *array) {
+              const auto* name = element.as_string();
+              if (name == nullptr || name->get().empty()) return false;
+              config->share_users.names.push_back(name->get());
+            }
+            return true;
+          }};
+}
+
 template <typename Owner>
 Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*member) {
   return {table, key, "true or false", [=](const toml::node& node, DeviceConfig* config) {
@@ -209,6 +224,8 @@ const std::vector<Setting>& settings() {
       whole_number(kCongestion, "expected_senders", 0, 65535, &Transport::expected_senders),
 
       whole_number(kLimits, "mbufs", 1024, 1 << 20, &Device::mbufs),
+
+      share_users(),
   };
   return all;
 }

@@ -22,6 +22,12 @@ inline TransportConfig host_transport() {
   return transport;
 }
 
+// With whom mrcd shares its ports, beside the user that it runs as.
+struct ShareUsers {
+  bool all = false;
+  std::vector<std::string> names;  // or numbers
+};
+
 struct DeviceConfig {
   std::string name = "mrc0";
   uint32_t planes = 4;  // 1..kPlanesMax
@@ -34,6 +40,7 @@ struct DeviceConfig {
   bool icrc_always = false;     // also where nothing can be corrupted, between processes of this host
   std::vector<IpAddress> gids;  // instead of the addresses of the ports' interfaces
   NetworkConfig network;
+  ShareUsers share_users;
   TransportConfig transport = host_transport();
   uint32_t trace_events = 0;  // kept of every queue pair, for mrcctl state
 };

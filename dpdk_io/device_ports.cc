@@ -9,6 +9,7 @@
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/link/host_mesh.h"
+#include "dpdk_io/share/share_client.h"
 #include "dpdk_io/wire_ports.h"
 
 namespace mrc {
@@ -18,13 +19,19 @@ class DevicePorts::Impl {
   bool open(const DeviceConfig& config, std::string* error) {
     const NetworkConfig& network = config.network;
     if (!open_run_directory(&run_directory_, error)) return false;
-    const ClaimOnHost on_host = network.has_real_ports() ? claim_on_host : ClaimOnHost();
+    ClaimOnHost on_host = network.has_real_ports() ? claim_on_host : ClaimOnHost();
+    if (network.shared_planes() != 0) {
+      sharer_ = ShareClient::connect(share_socket_path(), error);
+      if (sharer_ == nullptr) return false;
+      // mrcd asks the other programs of the host for us.
+      on_host = [this](uint32_t slot, int*, std::string* why) { return sharer_->claim(slot, why); };
+    }
     mesh_ = HostMesh::open({run_directory_, config.planes, on_host, config.icrc_always}, error);
     if (mesh_ == nullptr) return false;
+    const auto is_own = [](const PortConfig& port) { return port.is_own(); };
+    if (network.has_own_ports() && !start_eal(error, eal_needs_of(config, is_own))) return false;
     if (network.has_real_ports()) {
-      const auto is_real = [](const PortConfig& port) { return port.is_real(); };
-      if (!start_eal(error, eal_needs_of(config, is_real))) return false;
-      wires_ = WirePorts::open(config, *mesh_, error);
+      wires_ = WirePorts::open(config, *mesh_, sharer_.get(), error);
       if (wires_ == nullptr) return false;
     }
     for (uint32_t i = 0; i < config.planes; ++i) {
@@ -36,6 +43,7 @@ class DevicePorts::Impl {
   }
 
   std::string run_directory_;
+  std::unique_ptr<ShareClient> sharer_;
   std::unique_ptr<HostMesh> mesh_;
   std::unique_ptr<WirePorts> wires_;
   std::vector<Port*> ports_;

@@ -26,9 +26,11 @@ struct PortConfig {
   std::string device;                // kEthdev: as DPDK writes it, with arguments
   std::string driver;                // kEthdev: plug-in, such as net_pcap
   std::optional<MacAddress> gateway_mac;
-  std::string where;  // "FILE:LINE: ", for errors that show only when all is read, or the port is opened
+  bool shared = false;  // mrcd has the port; programs use it through mrcd
+  std::string where;    // "FILE:LINE: ", for errors that show only when all is read, or the port is opened
 
   bool is_real() const { return backend != PortBackend::kLink; }
+  bool is_own() const { return is_real() && !shared; }  // the program drives it itself
 };
 
 struct Srv6Config {
@@ -52,9 +54,20 @@ struct NetworkConfig {
   std::optional<Srv6Config> srv6;
   std::vector<HostConfig> hosts;
 
-  bool has_real_ports() const {
+  bool has_real_ports() const { return any_port(&PortConfig::is_real); }
+  bool has_own_ports() const { return any_port(&PortConfig::is_own); }
+  // Bits: the planes whose ports mrcd has.
+  uint32_t shared_planes() const {
+    uint32_t planes = 0;
     for (const PortConfig& port : ports)
-      if (port.is_real()) return true;
+      if (port.shared) planes |= uint32_t{1} << port.plane;
+    return planes;
+  }
+
+ private:
+  bool any_port(bool (PortConfig::*is_such)() const) const {
+    for (const PortConfig& port : ports)
+      if ((port.*is_such)()) return true;
     return false;
   }
 };

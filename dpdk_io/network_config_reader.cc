@@ -60,6 +60,10 @@ std::optional<PortBackend> backend(const toml::node& node) {
   return std::nullopt;
 }
 
+std::optional<bool> shared_by(const toml::node& node) {
+  return text(node) == "mrcd" ? std::optional(true) : std::nullopt;
+}
+
 std::optional<uint32_t> block(const toml::node& node) {
   static constexpr std::string_view kLength = "::/32";
   auto value = text(node);
@@ -100,6 +104,7 @@ const std::vector<Key<PortConfig>>& port_keys() {
       key("driver", "a DPDK driver in quotes, such as \"net_pcap\"", &PortConfig::driver, interface_name),
       key("gateway_mac", "a MAC address in quotes: \"02:00:00:00:00:01\"", &PortConfig::gateway_mac,
           config_text::mac_address),
+      key("share", "\"mrcd\", or left out", &PortConfig::shared, shared_by),
   };
   return keys;
 }
@@ -176,7 +181,7 @@ std::string driver_of(const std::string& device) {
 bool check_port(const toml::table& table, const std::string& file, PortConfig* port, std::string* error) {
   switch (port->backend) {
     case PortBackend::kLink:
-      for (const std::string_view key : {"interface", "gateway", "device", "driver", "gateway_mac"})
+      for (const std::string_view key : {"interface", "gateway", "device", "driver", "gateway_mac", "share"})
         if (!forbids(table, key, "has no meaning with backend \"link\"", file, error)) return false;
       return true;
     case PortBackend::kAfPacket:

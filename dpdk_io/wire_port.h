@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // One plane that leads to other hosts, as a port of the engine: next hops, the state of its link, who answers
 // strangers. Frames to this host itself go by the same-host links. What carries its frames is the affair of
-// EthdevPort.
+// EthdevPort and SharedPort.
 #pragma once
 
 #include <atomic>

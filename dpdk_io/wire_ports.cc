@@ -28,8 +28,9 @@ constexpr Nanoseconds kConfirm = 10 * kSecond;
 
 }  // namespace
 
-std::unique_ptr<WirePorts> WirePorts::open(const DeviceConfig& config, HostMesh& mesh, std::string* error) {
-  std::unique_ptr<WirePorts> ports(new WirePorts(config, mesh));
+std::unique_ptr<WirePorts> WirePorts::open(const DeviceConfig& config, HostMesh& mesh, ShareClient* sharer,
+                                           std::string* error) {
+  std::unique_ptr<WirePorts> ports(new WirePorts(config, mesh, sharer));
   if (!ports->open_parts(error)) return nullptr;
   return ports;
 }
@@ -42,8 +43,11 @@ WirePorts::~WirePorts() {
 }
 
 bool WirePorts::open_parts(std::string* error) {
-  pool_ = PacketPool::create(config_.mbufs, error);
-  if (pool_ == nullptr) return false;
+  if (config_.network.has_own_ports()) {
+    pool_ = PacketPool::create(config_.mbufs, error);
+    if (pool_ == nullptr) return false;
+  }
+  if (sharer_ != nullptr) shared_carrier_ = std::make_unique<SharedCarrier>(sharer_->link());
   ControlLoop& loop = mesh_.loop();
   monitor_ = LinkMonitor::open(loop, error);
   if (monitor_ == nullptr) return false;
@@ -66,6 +70,10 @@ bool WirePorts::open_parts(std::string* error) {
     if (port.is_real() && !open_port(port, error)) return false;
   timer_ = loop.add_timer([this](Nanoseconds now) { refresh(now); });
   monitor_->on_change([this] { refresh(monotonic_now()); });
+  if (sharer_ != nullptr) {
+    if (!sharer_->start(loop, config_.network.shared_planes(), error)) return false;
+    sharer_->on_change([this] { refresh(monotonic_now()); });
+  }
   refresh(monotonic_now());
   return true;
 }
@@ -82,18 +90,39 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
   Wire wire;
   wire.config = &port;
   if (!port.interface.empty()) wire.interface_life = monitor_->find(port.interface)->life;
-  wire.device = open_device(port, error);
-  if (wire.device == nullptr) return false;
   const WirePort::Config config{port.plane, mesh_.slot(), mesh_.faults(),
                                 [this](const IpAddress& address) { return is_local(address); },
                                 [fd = wake_fd_] {
                                   const uint64_t one = 1;
                                   [[maybe_unused]] const ssize_t written = write(fd, &one, sizeof one);
                                 }};
-  wire.port = std::make_unique<EthdevPort>(mesh_.port(port.plane), *wire.device, pool_->mempool(), config);
-  wire.voice = std::make_unique<HostVoice>(port.interface);
+  if (port.shared)
+    open_shared(wire, config);
+  else if (!open_own(wire, config, error))
+    return false;
   wires_.push_back(std::move(wire));
   return true;
+}
+
+bool WirePorts::open_own(Wire& wire, const WirePort::Config& config, std::string* error) {
+  wire.device = open_device(*wire.config, error);
+  if (wire.device == nullptr) return false;
+  auto port = std::make_unique<EthdevPort>(mesh_.port(config.plane), *wire.device, pool_->mempool(), config);
+  wire.own = port.get();
+  wire.port = std::move(port);
+  wire.voice = std::make_unique<HostVoice>(wire.config->interface);
+  return true;
+}
+
+void WirePorts::open_shared(Wire& wire, const WirePort::Config& config) {
+  auto port = std::make_unique<SharedPort>(mesh_.port(config.plane), *shared_carrier_, config);
+  shared_carrier_->add(config.plane, *port);
+  wire.shared = port.get();
+  wire.port = std::move(port);
+  // A device that the kernel does not know is shared all the same.
+  const std::string& interface = wire.config->interface;
+  wire.voice =
+      std::make_unique<HostVoice>(interface.empty() ? "plane" + std::to_string(config.plane) : interface);
 }
 
 std::unique_ptr<EthdevDevice> WirePorts::open_device(const PortConfig& port, std::string* error) const {
@@ -133,10 +162,18 @@ void WirePorts::refresh_link(Wire& wire) {
   if (!wire.config->interface.empty()) {
     const Interface* interface = monitor_->find(wire.config->interface);
     up = interface != nullptr && interface->up;
-    if (up && interface->life != wire.interface_life) reopen(wire, *interface);
-    up = up && interface->life == wire.interface_life;
+    if (wire.own != nullptr) {
+      if (up && interface->life != wire.interface_life) reopen(wire, *interface);
+      up = up && interface->life == wire.interface_life;
+    }
   }
-  if (wire.config->backend == PortBackend::kEthdev) up = up && wire.device->link_up();
+  if (wire.shared != nullptr) {
+    const SharedPorts& ports = sharer_->ports();
+    wire.shared->set_address(ports.macs[wire.config->plane]);
+    up = up && (ports.up >> wire.config->plane & 1) != 0;
+  } else if (wire.config->backend == PortBackend::kEthdev) {
+    up = up && wire.device->link_up();
+  }
   wire.port->set_wire_up(up);
 }
 
@@ -145,8 +182,8 @@ void WirePorts::refresh_link(Wire& wire) {
 void WirePorts::reopen(Wire& wire, const Interface& interface) {
   if (wire.config->backend != PortBackend::kAfPacket) return;  // the driver's affair
   if (interface.mtu < needed_interface_mtu(config_, config_.mtu)) return;
-  wire.port->set_wire_up(false);
-  wire.port->replace_device(nullptr);
+  wire.own->set_wire_up(false);
+  wire.own->replace_device(nullptr);
   wire.device.reset();  // first: DPDK has few ports
   std::string error;
   wire.device = open_device(*wire.config, &error);
@@ -154,8 +191,8 @@ void WirePorts::reopen(Wire& wire, const Interface& interface) {
     if (debugging()) std::fprintf(stderr, "%s\n", error.c_str());
     return;
   }
-  wire.port->next_hops().forget_macs();
-  wire.port->replace_device(wire.device.get());
+  wire.own->next_hops().forget_macs();
+  wire.own->replace_device(wire.device.get());
   wire.interface_life = interface.life;
 }
 

@@ -17,13 +17,17 @@
 #include "dpdk_io/link_monitor.h"
 #include "dpdk_io/packet_pool.h"
 #include "dpdk_io/quiet_sockets.h"
+#include "dpdk_io/share/share_client.h"
+#include "dpdk_io/shared_port.h"
 
 namespace mrc {
 
 class WirePorts {
  public:
-  // EAL must run. The mesh outlives it. Null: `error` says why.
-  static std::unique_ptr<WirePorts> open(const DeviceConfig& config, HostMesh& mesh, std::string* error);
+  // EAL must run if the program has ports of its own. `sharer`: null where mrcd shares none. The mesh and the
+  // sharer outlive it. Null: `error` says why.
+  static std::unique_ptr<WirePorts> open(const DeviceConfig& config, HostMesh& mesh, ShareClient* sharer,
+                                         std::string* error);
   ~WirePorts();
   WirePorts(const WirePorts&) = delete;
   WirePorts& operator=(const WirePorts&) = delete;
@@ -38,13 +42,18 @@ class WirePorts {
     const PortConfig* config = nullptr;
     uint32_t interface_life = 0;  // of the interface that the device is bound to
     std::unique_ptr<EthdevDevice> device;
-    std::unique_ptr<EthdevPort> port;
+    std::unique_ptr<WirePort> port;
+    EthdevPort* own = nullptr;     // the port, if it is one
+    SharedPort* shared = nullptr;  // the port, if it is one
     std::unique_ptr<HostVoice> voice;
   };
 
-  WirePorts(const DeviceConfig& config, HostMesh& mesh) : config_(config), mesh_(mesh) {}
+  WirePorts(const DeviceConfig& config, HostMesh& mesh, ShareClient* sharer)
+      : config_(config), mesh_(mesh), sharer_(sharer) {}
   bool open_parts(std::string* error);
   bool open_port(const PortConfig& port, std::string* error);
+  bool open_own(Wire& wire, const WirePort::Config& config, std::string* error);
+  void open_shared(Wire& wire, const WirePort::Config& config);
   std::unique_ptr<EthdevDevice> open_device(const PortConfig& port, std::string* error) const;
   bool is_local(const IpAddress& address) const;
 
@@ -58,6 +67,8 @@ class WirePorts {
 
   const DeviceConfig config_;
   HostMesh& mesh_;
+  ShareClient* const sharer_;
+  std::unique_ptr<SharedCarrier> shared_carrier_;
   std::unique_ptr<PacketPool> pool_;
   QuietSockets quiet_;
   std::unique_ptr<LinkMonitor> monitor_;

@@ -86,4 +86,8 @@ HostClaim claim_on_host(uint32_t slot, int* fd, std::string* error) {
   return result;
 }
 
+int hold_on_host(uint32_t slot) {
+  return open_claim(static_cast<uint16_t>(kFirstProtocol + slot));
+}
+
 }  // namespace mrc

@@ -20,7 +20,10 @@ enum class HostClaim {
 
 HostClaim claim_on_host(uint32_t slot, int* fd, std::string* error);
 
-// That one, or whoever else knows what is taken. Empty: nobody is asked.
+// Of one that has it and whose claim was lost: without asking whether somebody else has one. -1: none.
+int hold_on_host(uint32_t slot);
+
+// The first of these, or whoever else knows what is taken. Empty: nobody is asked.
 using ClaimOnHost = std::function<HostClaim(uint32_t slot, int* fd, std::string* error)>;
 
 }  // namespace mrc

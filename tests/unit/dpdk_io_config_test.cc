@@ -98,12 +98,12 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
             "mrc: /x/mrc.toml:2: \"coarse_timestamps\" in [transport] must be true or false");
   EXPECT_EQ(error_of("[devise]\n"),
             "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [congestion], "
-            "[limits], "
+            "[limits], [mrcd], "
             "[[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("planes = 4\n"),
             "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], "
             "[transport], [congestion], "
-            "[limits], [[port]], [srv6], [[host]]");
+            "[limits], [mrcd], [[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);

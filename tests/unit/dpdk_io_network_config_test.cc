@@ -99,6 +99,27 @@ TEST(NetworkConfigTest, PortsWithoutPlaneCountUp) {
   EXPECT_EQ(config.network.ports[1].plane, 1);
 }
 
+TEST(NetworkConfigTest, PortsThatMrcdShares) {
+  const std::string port = "[[port]]\nbackend = \"af_packet\"\ninterface = \"x\"\n";
+  const DeviceConfig config =
+      parse(port + "share = \"mrcd\"\n[[port]]\n[mrcd]\nusers = [\"alice\", \"1001\"]\n");
+  EXPECT_EQ(config.network.shared_planes(), 1u);
+  EXPECT_TRUE(config.network.has_real_ports());
+  EXPECT_FALSE(config.network.has_own_ports());
+  EXPECT_FALSE(config.share_users.all);
+  EXPECT_EQ(config.share_users.names, (std::vector<std::string>{"alice", "1001"}));
+  EXPECT_TRUE(parse("[mrcd]\nusers = \"all\"\n").share_users.all);
+  EXPECT_TRUE(parse(port).network.has_own_ports());
+  EXPECT_NE(error_of(port + "share = true\n").find("/x/mrc.toml:4: \"share\" in [[port]] must be \"mrcd\""),
+            std::string::npos);
+  EXPECT_NE(error_of("[[port]]\nshare = \"mrcd\"\n").find("has no meaning with backend \"link\""),
+            std::string::npos);
+  for (const char* users : {"\"alice\"", "1", "[1]", "[\"\"]"})
+    EXPECT_NE(error_of(std::string("[mrcd]\nusers = ") + users).find("\"users\" in [mrcd] must be"),
+              std::string::npos)
+        << users;
+}
+
 TEST(NetworkConfigTest, ErrorsNameLineAndKey) {
   EXPECT_EQ(error_of("[[port]]\nbackend = \"af_xdp\"\n"),
             "mrc: /x/mrc.toml:2: \"backend\" in [[port]] must be \"link\", \"af_packet\" or \"ethdev\"");
@@ -108,7 +129,7 @@ TEST(NetworkConfigTest, ErrorsNameLineAndKey) {
             "mrc: /x/mrc.toml:2: \"interface\" has no meaning with backend \"link\"");
   EXPECT_EQ(error_of("[[port]]\nplan = 1\n"),
             "mrc: /x/mrc.toml:2: unknown key \"plan\" in [[port]]; known keys: plane, backend, interface, "
-            "gateway, device, driver, gateway_mac");
+            "gateway, device, driver, gateway_mac, share");
   EXPECT_EQ(error_of("[[port]]\nplane = 16\n"),
             "mrc: /x/mrc.toml:2: \"plane\" in [[port]] must be a whole number from 0 to 15");
   EXPECT_EQ(error_of("[[port]]\nplane = 0\n[[port]]\nplane = 0\n"),

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The ports that mrcd shares, on their devices, and what keeps them right: the links and lives of the
+// kernel's interfaces, followed in the control loop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "dpdk_io/device_config.h"
+#include "dpdk_io/ethdev_carrier.h"
+#include "dpdk_io/host/control_loop.h"
+#include "dpdk_io/link_monitor.h"
+#include "dpdk_io/packet_pool.h"
+#include "dpdk_io/quiet_sockets.h"
+#include "dpdk_io/share/share_message.h"
+
+namespace mrc {
+
+class SharedWires {
+ public:
+  // The loop outlives it. Null: `error` says why.
+  static std::unique_ptr<SharedWires> open(const DeviceConfig& config, ControlLoop& loop, std::string* error);
+
+  struct Wire {
+    const PortConfig* config = nullptr;
+    uint32_t interface_life = 0;
+    bool up = false;
+    std::unique_ptr<EthdevDevice> device;
+    std::unique_ptr<EthdevCarrier> carrier;
+  };
+  const std::vector<Wire>& wires() const { return wires_; }
+  // As programs are told of them.
+  SharedPorts ports() const;
+  // Called in the loop, after something may have changed.
+  void on_change(std::function<void()> handler) { changed_ = std::move(handler); }
+
+  bool is_local(const IpAddress& address) const;
+
+ private:
+  explicit SharedWires(const DeviceConfig& config) : config_(config) {}
+  bool open_parts(ControlLoop& loop, std::string* error);
+  bool open_wire(const PortConfig& port, std::string* error);
+  std::unique_ptr<EthdevDevice> open_device(const PortConfig& port, std::string* error) const;
+  void refresh();
+  void refresh_wire(Wire& wire);
+  void reopen(Wire& wire, const Interface& interface);
+
+  const DeviceConfig config_;
+  std::unique_ptr<PacketPool> pool_;
+  QuietSockets quiet_;
+  std::unique_ptr<LinkMonitor> monitor_;
+  std::vector<Wire> wires_;
+  std::function<void()> changed_;
+};
+
+}  // namespace mrc

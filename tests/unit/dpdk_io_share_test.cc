@@ -1,0 +1,719 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Ports that mrcd shares: who gets which frames, what programs may send, who gets which slot, and what mrcd
+// and programs do when the other one talks nonsense or ends.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "dpdk_io/frame_filter.h"
+#include "dpdk_io/frame_gate.h"
+#include "dpdk_io/frame_switch.h"
+#include "dpdk_io/host/control_loop.h"
+#include "dpdk_io/host/monotonic_clock.h"
+#include "dpdk_io/link/link_end.h"
+#include "dpdk_io/link/link_number.h"
+#include "dpdk_io/share/share_client.h"
+#include "dpdk_io/share/share_server.h"
+#include "dpdk_io/share/slot_ledger.h"
+#include "libmrc/wire/frame.h"
+#include "tests/patience.h"
+
+namespace mrc {
+namespace {
+
+const IpAddress kHere = IpAddress::v4(10, 0, 0, 1);
+const IpAddress kThere = IpAddress::v4(10, 0, 0, 2);
+const IpAddress kOuterHere{{0xFD, 0, 0x4D, 0x52, 0x90, 5}};
+using Bytes = std::vector<uint8_t>;
+
+struct FrameForm {
+  IpAddress source = kHere;
+  IpAddress destination = kThere;
+  Qpn to{};
+  std::optional<Qpn> from = {};  // a datagram
+  std::optional<IpAddress> outer = {};
+  size_t payload = 64;
+};
+
+Bytes make_frame(const FrameForm& form) {
+  NetworkHeader network;
+  network.destination_mac = MacAddress{{2, 0, 0, 0, 0, 9}};
+  network.source = form.source;
+  network.destination = form.destination;
+  network.srv6 = form.outer.has_value();
+  if (form.outer) network.outer_source = network.outer_destination = *form.outer;
+  Bytes buffer(kFrameBytesMax);
+  const size_t headers = Bth::kBytes + (form.from ? Deth::kBytes : 0);
+  FrameWriter frame(buffer.data(), network, Entropy{0xC001}, 0, Ecn::kEct0, headers + form.payload);
+  Bth bth;
+  bth.opcode = form.from ? Opcode::kUdSendOnly : Opcode::kAcknowledge;
+  bth.destination = form.to;
+  frame.add(bth);
+  if (form.from) {
+    Deth deth;
+    deth.source = *form.from;
+    frame.add(deth);
+  }
+  frame.end_headers();
+  const Bytes payload(form.payload, 0x5A);
+  frame.add_payload(payload.data(), payload.size());
+  buffer.resize(frame.finish(0));
+  return buffer;
+}
+
+// A wire in memory.
+class FakeWire final : public Carrier {
+ public:
+  size_t receive(std::span<RxFrame> frames) override {
+    size_t count = 0;
+    for (; count < frames.size() && count < arriving.size(); ++count)
+      frames[count] = {arriving[count].data(), static_cast<uint32_t>(arriving[count].size()), nullptr};
+    return count;
+  }
+  void release(std::span<const RxFrame> frames) override {
+    arriving.erase(arriving.begin(), arriving.begin() + static_cast<ptrdiff_t>(frames.size()));
+  }
+  size_t transmit_room(const MacAddress&) override { return room; }
+  size_t acquire(std::span<TxFrame> frames) override {
+    for (TxFrame& frame : frames) frame = TxFrame{new uint8_t[kFrameBytesMax], 0, nullptr};
+    return frames.size();
+  }
+  void transmit(std::span<const TxFrame> frames) override {
+    for (const TxFrame& frame : frames) sent.emplace_back(frame.data, frame.data + frame.length);
+    discard(frames);
+  }
+  void discard(std::span<const TxFrame> frames) override {
+    for (const TxFrame& frame : frames) delete[] frame.data;
+  }
+
+  std::deque<Bytes> arriving;
+  std::vector<Bytes> sent;
+  size_t room = kBurst;
+};
+
+FrameGate make_gate() {
+  return FrameGate({[](const IpAddress& address) { return address == kHere; },
+                    [](Plane) { return std::optional(kOuterHere); }});
+}
+
+// ------------------------------------------------------------------------------------------- the gate
+
+TEST(FrameGateTest, LetsOutWhatIsOurs) {
+  FrameGate gate = make_gate();
+  const Qpn own = first_qpn_of(5);
+  EXPECT_TRUE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}}), 0));
+  EXPECT_TRUE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}, .from = own}), 0));
+  EXPECT_TRUE(gate.lets_out(5, 0, make_frame({.to = Qpn{1}, .from = Qpn{1}}), 0));  // connection manager
+  EXPECT_TRUE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}, .outer = kOuterHere}), 0));
+}
+
+TEST(FrameGateTest, KeepsWhatIsForged) {
+  FrameGate gate = make_gate();
+  EXPECT_TRUE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}}), 0));
+  // Another host's address, also right behind one that was good.
+  EXPECT_FALSE(gate.lets_out(5, 0, make_frame({.source = kThere, .to = Qpn{77}}), 1));
+  // Another host's outer address.
+  EXPECT_FALSE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}, .outer = IpAddress{{0xFC, 1}}}), 0));
+  // A datagram of another program's queue pair.
+  EXPECT_FALSE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}, .from = first_qpn_of(6)}), 0));
+  // To a group.
+  Bytes group = make_frame({.to = Qpn{77}});
+  group[0] = 0xFF;
+  EXPECT_FALSE(gate.lets_out(5, 0, group, 0));
+  // Not RoCE, or cut anywhere before the end of the headers.
+  Bytes other_port = make_frame({.to = Qpn{77}});
+  other_port[36] = 0;
+  EXPECT_FALSE(gate.lets_out(5, 0, other_port, 0));
+  const Bytes datagram = make_frame({.to = Qpn{77}, .from = first_qpn_of(5)});
+  for (size_t bytes = 0; bytes < 14 + 20 + 8 + 12 + 8; ++bytes)
+    EXPECT_FALSE(gate.lets_out(5, 0, std::span(datagram).first(bytes), 0)) << bytes;
+}
+
+TEST(FrameGateTest, AnAddressThatIsGoneIsNotBelievedForLong) {
+  bool is_here = true;
+  FrameGate gate({[&](const IpAddress&) { return is_here; }, [](Plane) { return std::nullopt; }});
+  const Bytes frame = make_frame({.to = Qpn{77}});
+  EXPECT_TRUE(gate.lets_out(5, 0, frame, kSecond));
+  is_here = false;
+  EXPECT_FALSE(gate.lets_out(5, 0, frame, 2 * kSecond));
+  EXPECT_FALSE(gate.lets_out(5, 0, make_frame({.to = Qpn{77}, .outer = kOuterHere}), 0));  // no SRv6 here
+}
+
+// ---------------------------------------------------------------------------------- a link of two ends
+
+// Both ends of a link between a program and mrcd, in one process.
+struct Ends {
+  explicit Ends(uint32_t number) : slot(number) {
+    std::string error;
+    EXPECT_TRUE(program.open({slot, kPlanesMax, 11}, &error)) << error;
+    EXPECT_TRUE(sharer.open({kSharerSlot, kPlanesMax, 22}, &error)) << error;
+    join();
+  }
+  void join() {
+    const uint64_t one = new_link_number(), two = new_link_number();
+    EXPECT_TRUE(program.join(one, {kSharerSlot, 22, two}, copy_of(sharer)));
+    EXPECT_TRUE(sharer.join(two, {slot, 11, one}, copy_of(program)));
+  }
+  static const DescriptorPair& copy_of(const LinkEnd& end) {
+    static DescriptorPair pairs[8];
+    static size_t next = 0;
+    DescriptorPair& pair = pairs[next++ % 8];
+    if (pair.arena >= 0) close(pair.arena);
+    if (pair.bells >= 0) close(pair.bells);
+    pair.arena = dup(end.memory().arena);
+    pair.bells = dup(end.memory().bells);
+    return pair;
+  }
+  const uint32_t slot;
+  LinkEnd program;
+  LinkEnd sharer;
+};
+
+// How many of the copies the end took without dropping any.
+size_t send_copies(LinkEnd& end, const Bytes& frame, Plane plane, size_t count) {
+  const uint64_t before = end.counters().frames_sent;
+  for (size_t i = 0; i < count; ++i) {
+    TxFrame buffer;
+    if (end.acquire({&buffer, 1}) != 1) break;
+    std::memcpy(buffer.data, frame.data(), frame.size());
+    buffer.length = static_cast<uint32_t>(frame.size());
+    buffer.plane = plane;
+    end.transmit({&buffer, 1});
+  }
+  return end.counters().frames_sent - before;
+}
+
+std::vector<Bytes> receive_all(Carrier& end, std::vector<Plane>* planes = nullptr) {
+  std::vector<Bytes> all;
+  RxFrame frames[kBurst];
+  while (const size_t count = end.receive(frames)) {
+    for (const RxFrame& frame : std::span(frames, count)) {
+      all.emplace_back(frame.data, frame.data + frame.length);
+      if (planes != nullptr) planes->push_back(frame.plane);
+    }
+    end.release({frames, count});
+  }
+  return all;
+}
+
+TEST(LinkEndTest, CarriesFramesBothWays) {
+  Ends ends(5);
+  const Bytes frame = make_frame({.to = Qpn{77}});
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(send_copies(ends.program, frame, 3, 100), 100u);
+    std::vector<Plane> planes;
+    const auto came = receive_all(ends.sharer, &planes);
+    EXPECT_EQ(came, std::vector<Bytes>(100, frame));
+    EXPECT_EQ(planes, std::vector<Plane>(100, 3));
+    EXPECT_EQ(send_copies(ends.sharer, frame, 1, 50), 50u);
+    EXPECT_EQ(receive_all(ends.program).size(), 50u);
+  }
+}
+
+TEST(LinkEndTest, AReaderThatDoesNotReadKeepsARing) {
+  Ends ends(5);
+  const Bytes frame = make_frame({.to = Qpn{77}});
+  EXPECT_EQ(send_copies(ends.sharer, frame, 0, 3000), Arena::kRingFrames);
+  EXPECT_EQ(ends.sharer.counters().dropped_ring_full, 3000 - Arena::kRingFrames);
+  EXPECT_EQ(ends.sharer.transmit_room(), 0u);
+  EXPECT_EQ(receive_all(ends.program).size(), Arena::kRingFrames);
+  EXPECT_GT(ends.sharer.transmit_room(), 0u);
+  EXPECT_EQ(send_copies(ends.sharer, frame, 0, 100), 100u);
+}
+
+TEST(LinkEndTest, OutlivesTheOtherEnd) {
+  Ends ends(5);
+  const Bytes frame = make_frame({.to = Qpn{77}});
+  TxFrame held[kBurst];
+  EXPECT_EQ(ends.program.acquire(held), kBurst);
+  for (int life = 0; life < 50; ++life) {
+    send_copies(ends.program, frame, 0, 200);  // nobody reads them any more
+    ends.program.part();
+    EXPECT_EQ(send_copies(ends.program, frame, 0, 40), 0u);
+    EXPECT_TRUE(receive_all(ends.program).empty());
+    ends.sharer.part();
+    ends.join();
+    // A buffer from before is still good.
+    std::memcpy(held[life % kBurst].data, frame.data(), frame.size());
+    held[life % kBurst].length = static_cast<uint32_t>(frame.size());
+    ends.program.transmit({&held[life % kBurst], 1});
+    EXPECT_EQ(receive_all(ends.sharer).size(), 1u);
+    EXPECT_EQ(ends.program.acquire({&held[life % kBurst], 1}), 1u);
+  }
+  ends.program.discard(held);
+}
+
+TEST(LinkEndTest, ForeignMemoryIsNotMapped) {
+  Ends ends(5), others(6);
+  ends.program.part();
+  EXPECT_FALSE(ends.program.join(1, {kSharerSlot, 23, 2}, Ends::copy_of(ends.sharer)));  // another life
+  EXPECT_FALSE(ends.program.join(1, {7, 22, 2}, Ends::copy_of(ends.sharer)));            // another slot
+  EXPECT_FALSE(ends.program.join(1, {kSharerSlot, 22, 0}, Ends::copy_of(ends.sharer)));  // no link
+  DescriptorPair none;
+  EXPECT_FALSE(ends.program.join(1, {kSharerSlot, 22, 2}, none));
+}
+
+// ----------------------------------------------------------------------------------------- the switch
+
+class FrameSwitchTest : public testing::Test {
+ protected:
+  FrameSwitchTest() {
+    switch_.add_wire(0, wires_[0]);
+    switch_.add_wire(1, wires_[1]);
+  }
+  FrameGate gate_ = make_gate();
+  FakeWire wires_[2];
+  Ends one_{1}, two_{2};
+  FrameSwitch switch_{gate_};
+};
+
+TEST_F(FrameSwitchTest, EachProgramGetsItsOwnAndNobodyElses) {
+  switch_.add_program(1, one_.sharer);
+  switch_.add_program(2, two_.sharer);
+  const Bytes to_one = make_frame({.source = kThere, .destination = kHere, .to = first_qpn_of(1)});
+  const Bytes to_two =
+      make_frame({.source = kThere, .destination = kHere, .to = Qpn{first_qpn_of(2).value() + 9}});
+  const Bytes to_all = make_frame({.source = kThere, .destination = kHere, .to = kEndpointQpn});
+  const Bytes to_nobody = make_frame({.source = kThere, .destination = kHere, .to = first_qpn_of(3)});
+  wires_[0].arriving = {to_one, to_nobody, to_all, Bytes(60, 0)};
+  wires_[1].arriving = {to_two, to_one};
+  EXPECT_EQ(switch_.turn(0, false), 6u);
+  std::vector<Plane> planes;
+  EXPECT_EQ(receive_all(one_.program, &planes), (std::vector<Bytes>{to_one, to_all, to_one}));
+  EXPECT_EQ(planes, (std::vector<Plane>{0, 0, 1}));
+  EXPECT_EQ(receive_all(two_.program), (std::vector<Bytes>{to_all, to_two}));
+  EXPECT_EQ(switch_.counters().for_nobody, 2u);
+  // Nobody on a wire has a station address of this host's links.
+  Bytes from_station = to_one;
+  from_station[6] = 0x02, from_station[7] = 0x4D, from_station[8] = 0x52;
+  wires_[0].arriving = {from_station};
+  switch_.turn(0, false);
+  EXPECT_TRUE(receive_all(one_.program).empty());
+}
+
+TEST_F(FrameSwitchTest, WhatProgramsSendLeavesByItsPlane) {
+  switch_.add_program(1, one_.sharer);
+  const Bytes frame = make_frame({.to = Qpn{77}});
+  send_copies(one_.program, frame, 0, 3);
+  send_copies(one_.program, frame, 1, 4);
+  send_copies(one_.program, frame, 2, 5);  // no port
+  EXPECT_EQ(switch_.turn(0, false), 12u);
+  EXPECT_EQ(wires_[0].sent, std::vector<Bytes>(3, frame));
+  EXPECT_EQ(wires_[1].sent.size(), 4u);
+  EXPECT_EQ(switch_.counters().without_wire, 5u);
+  switch_.set_up(1, false);
+  send_copies(one_.program, frame, 1, 4);
+  switch_.turn(0, false);
+  EXPECT_EQ(wires_[1].sent.size(), 4u);
+}
+
+TEST_F(FrameSwitchTest, ForgedFramesCostNobodyElse) {
+  switch_.add_program(1, one_.sharer);
+  switch_.add_program(2, two_.sharer);
+  const Bytes good = make_frame({.to = Qpn{77}});
+  const Bytes forged = make_frame({.source = kThere, .to = Qpn{77}});
+  send_copies(one_.program, forged, 0, 100);
+  send_copies(two_.program, good, 0, 100);
+  for (int i = 0; i < 20; ++i) switch_.turn(0, false);
+  EXPECT_EQ(wires_[0].sent, std::vector<Bytes>(100, good));
+  EXPECT_EQ(switch_.counters().not_let_out, 100u);
+}
+
+TEST_F(FrameSwitchTest, AFullWireHoldsProgramsBackButNotForEver) {
+  switch_.add_program(1, one_.sharer);
+  send_copies(one_.program, make_frame({.to = Qpn{77}}), 0, 100);
+  wires_[0].room = 0;
+  EXPECT_EQ(switch_.turn(kSecond, false), 0u);
+  EXPECT_EQ(switch_.turn(kSecond + kMillisecond, false), 0u);
+  wires_[0].room = kBurst;
+  EXPECT_EQ(switch_.turn(kSecond + 2 * kMillisecond, false), kBurst);
+  wires_[1].room = 0;  // one that is stuck keeps nobody from the others
+  EXPECT_EQ(switch_.turn(2 * kSecond, false), 0u);
+  EXPECT_EQ(switch_.turn(3 * kSecond, false), kBurst);
+}
+
+TEST_F(FrameSwitchTest, TheLastWordsOfAProgramLeave) {
+  switch_.add_program(1, one_.sharer);
+  send_copies(one_.program, make_frame({.to = Qpn{77}}), 0, 200);
+  switch_.remove_program(1, 0);
+  EXPECT_EQ(wires_[0].sent.size(), 200u);
+  EXPECT_EQ(switch_.program_count(), 0u);
+}
+
+TEST_F(FrameSwitchTest, AProgramThatSleptForLongIsHeardAgain) {
+  switch_.add_program(1, one_.sharer);
+  for (int i = 0; i < 5000; ++i) switch_.turn(0, false);
+  send_copies(one_.program, make_frame({.to = Qpn{77}}), 0, 1);
+  for (int i = 0; i < 20; ++i) switch_.turn(0, false);
+  EXPECT_EQ(wires_[0].sent.size(), 1u);
+  for (int i = 0; i < 5000; ++i) switch_.turn(0, false);
+  send_copies(one_.program, make_frame({.to = Qpn{77}}), 0, 1);
+  switch_.turn(0, true);
+  EXPECT_EQ(wires_[0].sent.size(), 2u);
+}
+
+// Anything in the arena of one program, while another one must be heard.
+TEST_F(FrameSwitchTest, AProgramThatWritesNonsenseCostsItsOwnFrames) {
+  const char* given = std::getenv("MRC_TEST_SEED");
+  const auto seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  SCOPED_TRACE("MRC_TEST_SEED=" + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  // The memory of program 1 as it writes it itself.
+  OwnMemory hostile;
+  std::string error;
+  ASSERT_TRUE(hostile.create(&error)) << error;
+  hostile.arena->header = {Arena::kMagic, Arena::kVersion, 1, kPlanesMax, 33};
+  LinkEnd sharer;
+  ASSERT_TRUE(sharer.open({kSharerSlot, kPlanesMax, 44}, &error)) << error;
+  {
+    DescriptorPair pair;
+    pair.arena = dup(hostile.arena_fd);
+    pair.bells = dup(hostile.bells_fd);
+    ASSERT_TRUE(sharer.join(7, {1, 33, 9}, pair));
+  }
+  Arena::Ring& ring = hostile.arena->rings[kSharerSlot];
+  ring.reader = 7;
+  switch_.add_program(1, sharer);
+  switch_.add_program(2, two_.sharer);
+  const Bytes good = make_frame({.to = Qpn{77}});
+  const Bytes arrives = make_frame({.source = kThere, .destination = kHere, .to = first_qpn_of(2)});
+  const Bytes for_hostile = make_frame({.source = kThere, .destination = kHere, .to = first_qpn_of(1)});
+  size_t heard = 0;
+  for (int round = 0; round < 2000; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      // Nonsense, often of the turn that is waited for.
+      uint64_t word = random();
+      if (random() % 4 != 0) word = (word & ~uint64_t{0xFF}) | (random() % 4 + 1);
+      ring.entries[random() % Arena::kRingFrames] = word;
+    }
+    hostile.arena->taken[kSharerSlot].count =
+        random() % 3 == 0 ? random() : uint64_t{7} << 32 | random() % 600;
+    std::memcpy(hostile.arena->frame(static_cast<uint32_t>(random() % Arena::kFramesMax)), good.data(),
+                random() % good.size());
+    if (random() % 50 == 0) ring.reader = random() % 2 == 0 ? 7 : random();
+    wires_[0].arriving = {for_hostile, arrives};
+    ASSERT_EQ(send_copies(two_.program, good, 0, 1), 1u);
+    switch_.turn(static_cast<Nanoseconds>(round) * kMillisecond, false);
+    heard += receive_all(two_.program).size();
+  }
+  EXPECT_EQ(heard, 2000u);
+  size_t good_sent = 0;
+  for (const Bytes& frame : wires_[0].sent) {
+    const auto sources = sources_of(frame);
+    ASSERT_TRUE(sources);
+    EXPECT_EQ(sources->address, kHere);
+    good_sent += frame == good ? 1 : 0;
+  }
+  EXPECT_GE(good_sent, 2000u);
+  switch_.remove_program(1, 0);
+}
+
+// ----------------------------------------------------------------------------------------- the ledger
+
+class ShareTest : public testing::Test {
+ protected:
+  ShareTest() {
+    char path[] = "/tmp/mrc-share-XXXXXX";
+    directory_ = mkdtemp(path);
+  }
+  ~ShareTest() override { std::filesystem::remove_all(directory_); }
+  std::string ledger() const { return directory_ + "/ports.slots"; }
+  std::string socket() const { return directory_ + "/ports"; }
+
+  std::string directory_;
+};
+
+TEST_F(ShareTest, TheLedgerKeepsSlotsForThoseWhoComeBack) {
+  std::string error;
+  uint64_t token = 0;
+  {
+    auto ledger = SlotLedger::open(this->ledger(), 0, &error);
+    ASSERT_NE(ledger, nullptr) << error;
+    EXPECT_FALSE(ledger->admits(0, 1000, 0, 0));
+    EXPECT_FALSE(ledger->admits(kSlotMax + 1, 1000, 0, 0));
+    EXPECT_TRUE(ledger->admits(5, 1000, 0, 0));
+    token = ledger->take(5, 1000);
+    EXPECT_TRUE(ledger->has(5, token));
+    EXPECT_FALSE(ledger->has(6, 0));
+  }
+  auto ledger = SlotLedger::open(this->ledger(), kSecond, &error);  // mrcd was killed
+  ASSERT_NE(ledger, nullptr) << error;
+  EXPECT_TRUE(ledger->admits(5, 1000, token, 2 * kSecond));
+  EXPECT_EQ(ledger->take(5, 1000, token), token);
+  EXPECT_FALSE(ledger->admits(5, 1000, 0, 2 * kSecond));
+  EXPECT_FALSE(ledger->admits(5, 1000, token + 2, 2 * kSecond));
+  EXPECT_FALSE(ledger->admits(5, 1001, token, 2 * kSecond));
+  EXPECT_TRUE(ledger->admits(5, 1001, 0, 2 * kSecond + SlotLedger::kRest));  // he does not come
+  // What a program leaves is not the next user's at once: others still send to it.
+  ledger->take(5, 1000);
+  ledger->give_back(5, 100 * kSecond);
+  EXPECT_TRUE(ledger->admits(5, 1000, 0, 101 * kSecond));
+  EXPECT_FALSE(ledger->admits(5, 1001, 0, 101 * kSecond));
+  EXPECT_TRUE(ledger->admits(5, 1001, 0, 101 * kSecond + SlotLedger::kRest));
+}
+
+TEST_F(ShareTest, TheLedgerWritesOverNobodysFile) {
+  const std::string text = "precious";
+  FILE* file = std::fopen(ledger().c_str(), "w");
+  ASSERT_NE(file, nullptr);
+  std::fputs(text.c_str(), file);
+  std::fclose(file);
+  std::filesystem::permissions(ledger(), std::filesystem::perms(0600));
+  std::string error;
+  EXPECT_EQ(SlotLedger::open(ledger(), 0, &error), nullptr);
+  EXPECT_NE(error.find("ports.slots"), std::string::npos);
+  EXPECT_EQ(std::filesystem::file_size(ledger()), text.size());
+}
+
+// ------------------------------------------------------------------------------------ mrcd and programs
+
+// mrcd without ports.
+class Sharer {
+ public:
+  Sharer(const std::string& path, const std::string& ledger, size_t per_user = 8, bool admits = true) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    unlink(path.c_str());
+    fd_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(fd_, 16), 0);
+    ShareServer::Config config;
+    config.socket = fd_;
+    config.path = ledger;
+    config.per_user = per_user;
+    config.admits = [admits](uid_t) { return admits; };
+    config.joined = [this](ShareServer::Client&) { ++joined; };
+    config.leaving = [this](ShareServer::Client&) { ++left; };
+    std::string error;
+    server = ShareServer::open(config, &error);
+    EXPECT_NE(server, nullptr) << error;
+    SharedPorts ports;
+    ports.shared = ports.up = 3;
+    server->set_ports(ports);
+  }
+  ~Sharer() {
+    server.reset();
+    close(fd_);
+  }
+  std::unique_ptr<ShareServer> server;
+  int joined = 0;
+  int left = 0;
+
+ private:
+  int fd_;
+};
+
+// Somebody who connects and says what he likes.
+class Stranger {
+ public:
+  explicit Stranger(const std::string& path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    fd_ = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  ~Stranger() { close(fd_); }
+  void say(const ShareMessage& message, const SentPair* memory = nullptr) {
+    send_share_message(fd_, message, memory);
+  }
+  void say(const void* text, size_t bytes) { send(fd_, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL); }
+  ShareReceived hear(ShareMessage* message) {
+    DescriptorPair memory;
+    return receive_share_message(fd_, message, &memory);
+  }
+  int claim(uint32_t slot, uint64_t token, Sharer& sharer) {
+    ShareMessage question;
+    question.slot = slot;
+    question.token = token;
+    say(question);
+    for (int i = 0; i < 3; ++i) sharer.server->service(monotonic_now());
+    ShareMessage answer;
+    return hear(&answer) == ShareReceived::kMessage ? answer.error : -1;
+  }
+
+ private:
+  int fd_;
+};
+
+TEST_F(ShareTest, ASlotIsForOneProgram) {
+  Sharer sharer(socket(), ledger(), 3);
+  Stranger one(socket()), two(socket()), three(socket()), four(socket());
+  EXPECT_EQ(one.claim(5, 0, sharer), 0);
+  EXPECT_EQ(two.claim(5, 0, sharer), EBUSY);
+  EXPECT_EQ(two.claim(6, 0, sharer), 0);
+  EXPECT_EQ(three.claim(0, 0, sharer), EINVAL);
+  EXPECT_EQ(three.claim(kSlotMax + 1, 0, sharer), EINVAL);
+  EXPECT_EQ(three.claim(7, 0, sharer), 0);
+  EXPECT_EQ(four.claim(8, 0, sharer), EDQUOT);
+}
+
+TEST_F(ShareTest, ProgramsThatComeAndGoTakeNoSlotsFromOthers) {
+  Sharer sharer(socket(), ledger(), 2);
+  const auto come_and_go = [&](uint32_t slot) {
+    int result;
+    {
+      Stranger stranger(socket());
+      result = stranger.claim(slot, 0, sharer);
+    }
+    for (int i = 0; i < 3; ++i) sharer.server->service(monotonic_now());
+    return result;
+  };
+  EXPECT_EQ(come_and_go(5), 0);
+  EXPECT_EQ(come_and_go(6), 0);
+  EXPECT_EQ(come_and_go(7), EBUSY);
+  EXPECT_EQ(come_and_go(5), 0);
+}
+
+TEST_F(ShareTest, OnlyUsersWhomRootAllows) {
+  Sharer sharer(socket(), ledger(), 3, false);
+  Stranger one(socket());
+  EXPECT_EQ(one.claim(5, 0, sharer), EPERM);
+  EXPECT_EQ(sharer.joined, 0);
+}
+
+TEST_F(ShareTest, WhoTalksNonsenseIsLeftAlone) {
+  Sharer sharer(socket(), ledger());
+  const auto ends = [&](auto say) {
+    Stranger stranger(socket());
+    say(stranger);
+    for (int i = 0; i < 3; ++i) sharer.server->service(monotonic_now());
+    ShareMessage answer;
+    ShareReceived heard;
+    while ((heard = stranger.hear(&answer)) == ShareReceived::kMessage) {
+    }
+    return heard == ShareReceived::kEnd;
+  };
+  EXPECT_TRUE(ends([](Stranger& stranger) { stranger.say("hello", 5); }));
+  EXPECT_TRUE(ends([](Stranger& stranger) {
+    ShareMessage message;
+    message.version = 99;
+    stranger.say(message);
+  }));
+  EXPECT_TRUE(ends([](Stranger& stranger) {
+    ShareMessage message;
+    message.type = static_cast<ShareMessage::Type>(77);
+    stranger.say(message);
+  }));
+  // Memory before there is a slot, none at all, and what is no arena.
+  EXPECT_TRUE(ends([](Stranger& stranger) {
+    ShareMessage message;
+    message.type = ShareMessage::Type::kJoin;
+    message.number = 1;
+    const SentPair pair{0, 0};
+    stranger.say(message, &pair);
+  }));
+  EXPECT_TRUE(ends([](Stranger& stranger) {
+    ShareMessage message;
+    message.slot = 5;
+    stranger.say(message);
+    message.type = ShareMessage::Type::kJoin;
+    stranger.say(message);
+  }));
+  EXPECT_TRUE(ends([](Stranger& stranger) {
+    ShareMessage message;
+    message.slot = 5;
+    stranger.say(message);
+    message.type = ShareMessage::Type::kJoin;
+    message.number = 1;
+    const SentPair pair{0, 0};
+    stranger.say(message, &pair);
+  }));
+  EXPECT_EQ(sharer.joined, 0);
+  Stranger good(socket());
+  EXPECT_EQ(good.claim(5, 0, sharer), 0);  // the slot is free again
+}
+
+// A program as DevicePorts has it; the server is served by the same thread.
+class Program {
+ public:
+  Program(const std::string& path, uint32_t slot, Sharer& sharer) {
+    std::string error;
+    client = ShareClient::connect(path, &error);
+    EXPECT_NE(client, nullptr) << error;
+    loop = ControlLoop::open(&error);
+    std::atomic<bool> ready{false};
+    std::thread asks([&] {
+      EXPECT_EQ(client->claim(slot, &error), HostClaim::kTaken) << error;
+      EXPECT_TRUE(client->start(*loop, 3, &error)) << error;
+      ready.store(true);
+    });
+    while (!ready.load()) sharer.server->service(monotonic_now());
+    asks.join();
+  }
+  ~Program() {
+    client.reset();
+    loop.reset();
+  }
+  std::unique_ptr<ControlLoop> loop;
+  std::unique_ptr<ShareClient> client;
+};
+
+TEST_F(ShareTest, MrcdEndsAndComesBack) {
+  auto sharer = std::make_unique<Sharer>(socket(), ledger());
+  Program program(socket(), 5, *sharer);
+  int changes = 0;
+  program.client->on_change([&] { ++changes; });
+  EXPECT_EQ(program.client->ports().up, 3u);
+  EXPECT_EQ(sharer->joined, 1);
+  const Bytes frame = make_frame({.to = Qpn{77}});
+  for (int life = 0; life < 3; ++life) {
+    LinkEnd& there = sharer->server->find(5)->end;
+    EXPECT_EQ(send_copies(program.client->link(), frame, 0, 10), 10u);
+    EXPECT_EQ(receive_all(there).size(), 10u);
+    EXPECT_EQ(send_copies(there, frame, 0, 10), 10u);
+    EXPECT_EQ(receive_all(program.client->link()).size(), 10u);
+
+    sharer.reset();
+    const auto until = monotonic_now() + kPatience * 20 * kSecond;
+    while (program.client->ports().up != 0 && monotonic_now() < until) program.loop->run(monotonic_now());
+    EXPECT_EQ(program.client->ports().up, 0u);
+    EXPECT_EQ(send_copies(program.client->link(), frame, 0, 1), 0u);
+
+    sharer = std::make_unique<Sharer>(socket(), ledger());
+    // Its slot waits for it.
+    Stranger thief(socket());
+    EXPECT_EQ(thief.claim(5, 0, *sharer), EBUSY);
+    while (program.client->ports().up == 0 && monotonic_now() < until) {
+      program.loop->run(monotonic_now());
+      sharer->server->service(monotonic_now());
+      usleep(1000);
+    }
+    EXPECT_EQ(program.client->ports().up, 3u);
+  }
+  EXPECT_GE(changes, 6);
+  // What changes at the ports is told.
+  SharedPorts ports;
+  ports.shared = 3;
+  ports.up = 1;
+  sharer->server->set_ports(ports);
+  sharer->server->service(monotonic_now());
+  const auto until = monotonic_now() + kPatience * 20 * kSecond;
+  while (program.client->ports().up != 1 && monotonic_now() < until) program.loop->run(monotonic_now());
+  EXPECT_EQ(program.client->ports().up, 1u);
+}
+
+TEST_F(ShareTest, AProgramThatEndsIsNoticed) {
+  Sharer sharer(socket(), ledger());
+  { Program program(socket(), 5, sharer); }
+  for (int i = 0; i < 3; ++i) sharer.server->service(monotonic_now());
+  EXPECT_EQ(sharer.left, 1);
+  EXPECT_EQ(sharer.server->find(5), nullptr);
+  EXPECT_TRUE(sharer.server->joined().empty());
+}
+
+}  // namespace
+}  // namespace mrc
