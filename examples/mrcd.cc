@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // mrcd: gives command files to programs that may not mount FUSE themselves. It hands a mount over and only
-// counts it: the program opens and serves the file, and it ends with the program.
+// counts it: the program opens and serves the file, and it ends with the program. And it shares the ports of
+// which the settings say so between the programs of the host.
 #include <errno.h>
-#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <thread>
 
+#include "dpdk_io/device_config.h"
+#include "dpdk_io/interface_mtu.h"
+#include "dpdk_io/port_sharer.h"
+#include "dpdk_io/share/share_message.h"
+#include "examples/daemon_socket.h"
 #include "examples/mount_quota.h"
 #include "examples/terminal/program_words.h"
 #include "providers/mrc/fuse_broker.h"
@@ -24,81 +32,20 @@ constexpr char kUsage[] =
     "usage: mrcd [--limit N] [SOCKET]\n"
     "       mrcd --help | --version\n"
     "Runs as root and gives FUSE files to verbs programs on mrc0, through SOCKET (MRC_BROKER, else\n"
-    "/run/mrcd/broker), a path with a / in it. No user has more than N (256) at a time. It stays in the "
-    "foreground and ends with SIGTERM or SIGINT.\n";
+    "/run/mrcd/broker), a path with a / in it. Where the settings (MRC_CONFIG) have a [[port]] with\n"
+    "share = \"mrcd\" it opens that and shares it between programs, through MRC_PORTS (/run/mrcd/ports).\n"
+    "No user has more than N (256) files, nor programs that share, at a time. It stays in the foreground\n"
+    "and ends with SIGTERM or SIGINT.\n";
 
-constexpr size_t kMountsPerUser = 256;
+constexpr size_t kPerUser = 256;
 
-volatile sig_atomic_t g_stop = 0;
+std::atomic<bool> g_stop{false};
+static_assert(std::atomic<bool>::is_always_lock_free);  // it is set by a signal
 
-int fail(const std::string& what) {
-  std::fprintf(stderr, "mrcd: %s: %s\n", what.c_str(), std::strerror(errno));
+int fail(std::string error) {
+  if (error.starts_with("mrc: ")) error.erase(0, 5);
+  std::fprintf(stderr, "mrcd: %s\n", error.c_str());
   return 1;
-}
-
-// The directory of the socket, which may be below /run and gone since the last boot. Who else can write to it
-// could put a socket of his own in its place. -1: errno is set.
-int open_directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  const std::string directory = slash == 0 ? "/" : path.substr(0, slash);
-  if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return -1;
-  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  struct stat status;
-  if (fd < 0 || fstat(fd, &status) != 0) return -1;
-  const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
-  const bool safe = (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 || (status.st_mode & S_ISVTX) != 0;
-  if (ours && safe) return fd;
-  close(fd);
-  errno = EPERM;
-  return -1;
-}
-
-bool somebody_listens(const sockaddr_un& address) {
-  const int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
-  const bool answered = connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  close(probe);
-  return answered;
-}
-
-// Of one that was killed; anything else is somebody's.
-bool remove_socket(int directory, const char* name) {
-  struct stat status;
-  if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0) return errno == ENOENT;
-  if (S_ISSOCK(status.st_mode) && status.st_uid == geteuid()) return unlinkat(directory, name, 0) == 0;
-  errno = EEXIST;
-  return false;
-}
-
-// For everybody to connect to, from the moment that it is there.
-int bind_socket(const sockaddr_un& address) {
-  const int socket = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (socket < 0) return -1;
-  const mode_t before = umask(0111);
-  const bool bound = bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  const int why = errno;
-  umask(before);
-  if (bound && listen(socket, 64) == 0) return socket;
-  if (!bound) errno = why;
-  close(socket);
-  return -1;
-}
-
-int listen_at(int directory, const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  // By the directory's descriptor: its path may mean something else by now.
-  const std::string path = "/proc/self/fd/" + std::to_string(directory) + "/" + name;
-  if (name.empty() || path.size() >= sizeof address.sun_path) {
-    errno = name.empty() ? EISDIR : ENAMETOOLONG;
-    return -1;
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (somebody_listens(address)) {
-    errno = EADDRINUSE;
-    return -1;
-  }
-  return remove_socket(directory, name.c_str()) ? bind_socket(address) : -1;
 }
 
 // The mount is for the user that asks, as the kernel names him.
@@ -126,6 +73,68 @@ void serve(int client, uint64_t pid_namespace, mrc::MountQuota* quota) {
   close(client);
 }
 
+void give_files(int socket, size_t limit) {
+  const uint64_t pid_namespace = mrc::provider::own_pid_namespace();
+  mrc::MountQuota quota(limit);
+  while (!g_stop) {
+    const int client = accept4(socket, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client >= 0)
+      serve(client, pid_namespace, &quota);
+    else if (errno != EINTR && errno != ECONNABORTED)
+      usleep(10000);  // out of files or memory: others may give some back
+  }
+}
+
+// Better to say it now than to every client.
+bool can_mount(std::string* error) {
+  mrc::provider::FuseMount trial;
+  if (!mrc::provider::make_fuse_mount(geteuid(), getegid(), &trial, error)) return false;
+  mrc::provider::close_fuse_mount(&trial);
+  return true;
+}
+
+// The ports that it shares, if the settings say so.
+class Ports {
+ public:
+  ~Ports() {
+    if (thread_.joinable()) thread_.join();
+  }
+  bool open(const mrc::DeviceConfig& config, size_t limit, std::string* error) {
+    // Every program takes some descriptors.
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+      files.rlim_cur = files.rlim_max;
+      setrlimit(RLIMIT_NOFILE, &files);
+    }
+    const std::string path = mrc::share_socket_path();
+    if (path.find('/') == std::string::npos) {
+      *error = "MRC_PORTS=" + path + " must be a path with a / in it";
+      return false;
+    }
+    if (!socket_.listen_at(path, SOCK_NONBLOCK, error)) return false;
+    sharer_ = mrc::PortSharer::open(config, {socket_.fd(), path + ".slots", limit}, error);
+    if (sharer_ == nullptr) return false;
+    std::printf("mrcd: sharing ports at %s\n", path.c_str());
+    std::fflush(stdout);
+    return true;
+  }
+  void run() { sharer_->run(g_stop); }
+  void run_beside() {
+    if (sharer_ == nullptr) return;
+    // Signals are for the thread that waits for clients.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread([this] { run(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+ private:
+  mrc::DaemonSocket socket_;
+  std::unique_ptr<mrc::PortSharer> sharer_;
+  std::thread thread_;
+};
+
 // Whole numbers from 1 on; 0: it is none.
 size_t number_in(const char* word) {
   char* end = nullptr;
@@ -138,7 +147,7 @@ size_t number_in(const char* word) {
 
 int main(int argc, char** argv) {
   if (mrc::answer_words("mrcd", kUsage, argc, argv)) return 0;
-  size_t limit = kMountsPerUser;
+  size_t limit = kPerUser;
   if (argc > 1 && std::strcmp(argv[1], "--limit") == 0) {
     limit = argc > 2 ? number_in(argv[2]) : 0;
     if (limit == 0) return mrc::refuse_word("mrcd", argc > 2 ? argv[2] : argv[1]);
@@ -150,35 +159,29 @@ int main(int argc, char** argv) {
     return mrc::refuse_word("mrcd", argv[1]);
   if (argc > 2) return mrc::refuse_word("mrcd", argv[2]);
   const std::string path = argc == 2 ? argv[1] : mrc::provider::broker_path();
-  // Better to say it now than to every client.
-  mrc::provider::FuseMount trial;
+  mrc::DeviceConfig config;
   std::string error;
-  if (!mrc::provider::make_fuse_mount(geteuid(), getegid(), &trial, &error)) {
-    std::fprintf(stderr, "mrcd: %s; run it as root, on a kernel with FUSE\n", error.c_str());
-    return 1;
-  }
-  mrc::provider::close_fuse_mount(&trial);
+  if (!mrc::load_device_config(&config, &error)) return fail(error);
+  mrc::choose_mtu(&config);
+  const bool has_ports = config.network.shared_planes() != 0;
+  const bool has_fuse = can_mount(&error);
+  if (!has_fuse && !has_ports) return fail(error + "; run it as root, on a kernel with FUSE");
   struct sigaction stop {};
-  stop.sa_handler = [](int) { g_stop = 1; };
+  stop.sa_handler = [](int) { g_stop.store(true); };
   sigaction(SIGTERM, &stop, nullptr);
   sigaction(SIGINT, &stop, nullptr);
-  const int directory = open_directory_of(path);
-  if (directory < 0)
-    return fail(errno == EPERM ? path + ": others can write to its directory, or it is not root's" : path);
-  const std::string name = path.substr(path.rfind('/') + 1);
-  const int socket = listen_at(directory, name);
-  if (socket < 0) return fail(path);
+  mrc::DaemonSocket socket;
+  if (has_fuse && !socket.listen_at(path, 0, &error)) return fail(error);
+  if (!has_fuse) std::fprintf(stderr, "mrcd: no FUSE files for programs: %s\n", error.c_str());
+  Ports ports;
+  if (has_ports && !ports.open(config, limit, &error)) return fail(error);
+  if (!has_fuse) {
+    ports.run();
+    return 0;
+  }
   std::printf("mrcd: listening at %s\n", path.c_str());
   std::fflush(stdout);
-  const uint64_t pid_namespace = mrc::provider::own_pid_namespace();
-  mrc::MountQuota quota(limit);
-  while (g_stop == 0) {
-    const int client = accept4(socket, nullptr, nullptr, SOCK_CLOEXEC);
-    if (client >= 0)
-      serve(client, pid_namespace, &quota);
-    else if (errno != EINTR && errno != ECONNABORTED)
-      usleep(10000);  // out of files or memory: others may give some back
-  }
-  unlinkat(directory, name.c_str(), 0);
+  ports.run_beside();
+  give_files(socket.fd(), limit);
   return 0;
 }

@@ -90,10 +90,45 @@ settings() {
   } | tee "$scratch/$a.toml" >"$scratch/$b.toml"
 }
 
-# Any program on a host. Not a function: its pid must be the program's.
+# Any program on a host, of root or of the user run_as. Not a function: its pid must be the program's.
+run_as=
 on() {
-  prefix=(nsenter --net="/run/netns/$1" env MRC_RUNDIR="$scratch/run.$1" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
-    timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "$bin/mrcrun")
+  local user=()
+  [[ -z $run_as ]] || user=(setpriv --reuid="$run_as" --regid="$run_as" --clear-groups)
+  prefix=(nsenter --net="/run/netns/$1" env MRC_RUNDIR="$scratch/run.$1$run_as" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
+    MRC_PORTS="$scratch/mrcd.$1/ports" timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${user[@]}" "$bin/mrcrun")
+}
+
+# for_users USER...: run directories of their own on both hosts.
+for_users() {
+  local user host
+  chmod 755 "$scratch"
+  chmod 644 "$scratch"/*.toml
+  for user in "$@"; do
+    setpriv --reuid="$user" --regid="$user" --clear-groups test -x "$bin/mrcrun" ||
+      { echo "SKIPPED: user $user may not enter $bin"; exit 77; }
+    for host in "$a" "$b"; do install -d -m 700 -o "$user" -g "$user" "$scratch/run.$host$user"; done
+  done
+}
+
+# start_mrcd HOST: it has the ports of the host; its pid in sharers[HOST].
+declare -A sharers
+start_mrcd() {
+  local tries=0
+  mkdir -p "$scratch/mrcd.$1"
+  mrc_start "$scratch/mrcd.$1.log" nsenter --net="/run/netns/$1" env MRC_CONFIG="$scratch/$1.toml" \
+    MRC_PORTS="$scratch/mrcd.$1/ports" "$bin/mrcd" "$scratch/mrcd.$1/broker"
+  sharers[$1]=$mrc_pid
+  until grep -qs 'sharing ports' "$scratch/mrcd.$1.log"; do
+    if ! kill -0 "$mrc_pid" 2>/dev/null || ((tries++ >= 600)); then fail "mrcd on $1 does not listen"; fi
+    sleep 0.05
+  done
+}
+
+# shared_settings PLANES [EXTRA]: as settings(), but mrcd has the ports.
+shared_settings() {
+  settings "$@"
+  sed -i '/^interface = /a share = "mrcd"' "$scratch/$a.toml" "$scratch/$b.toml"
 }
 
 listens() { [[ -n $(inside "$1" ss -Hltn "sport = :$2") ]]; }
@@ -221,6 +256,19 @@ while_writing() {
   fail "$missing"
 }
 
+# mrcd of one host is killed and started again, then that of the other; all go on each time.
+kill_sharers() {
+  local host
+  for host in "$a" "$b"; do
+    await_growth "$a" 0 'the plane is not used' || return 1
+    kill -9 "${sharers[$host]}"
+    wait "${sharers[$host]}" 2>/dev/null || true
+    start_mrcd "$host"
+    await_growth "$a" 0 'nothing goes on after mrcd came back' || return 1
+    await_growth "$b" 0 'the other host does not go on after mrcd came back' || return 1
+  done
+}
+
 # SRv6 without a switch between: both hosts hang on one leaf, which is the other host.
 srv6_settings() {
   local own=$1 other=$2 host=$3 planes=$4 plane
@@ -325,6 +373,88 @@ gids = ["fd77:0:0::1"]'
       rows "$tag" 1 4
     done
     no_icmp
+    ;;
+  shared) # three pairs at once through mrcd of each host, and one on the same host, which is not mrcd's affair
+    network 2
+    shared_settings 2
+    start_mrcd "$a"
+    start_mrcd "$b"
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 1500
+    start_pair y "$a" "$b" 10.77.0.1 ib_write_bw -s 65536 -n 1500
+    start_pair w "$a" "$b" 10.77.0.1 ib_send_bw -s 4096 -n 1000
+    start_pair z "$a" "$a" 10.77.0.1 ib_write_bw -s 65536 -n 1500
+    for tag in x y w z; do
+      finish_pair "$tag"
+      rows "$tag" 1 4
+    done
+    used "$a" 2 5000000
+    no_icmp
+    ;;
+  shared_users) # programs of two users without any right, and of root, by the same port
+    network 1
+    shared_settings 1 '[mrcd]
+users = ["nobody", "65533"]'
+    for_users 65534 65533
+    start_mrcd "$a"
+    start_mrcd "$b"
+    run_as=65534 start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 1000
+    run_as=65533 start_pair y "$a" "$b" 10.77.0.1 ib_send_bw -s 4096 -n 1000
+    start_pair w "$b" "$a" 10.77.0.2 ib_read_bw -s 65536 -n 200
+    for tag in x y w; do
+      finish_pair "$tag"
+      rows "$tag" 1 4
+    done
+    no_icmp
+    ;;
+  shared_refused) # who may not, and who finds no mrcd or one with other ports, is told so
+    network 2
+    shared_settings 2
+    for_users 65534
+    explains "mrcd, which shares the ports, is not at $scratch/mrcd.$a/ports" 'start it as root'
+    start_mrcd "$a"
+    run_as=65534 explains 'does not share its ports with this user' '"users" in \[mrcd\]'
+    kill "${sharers[$a]}"
+    wait "${sharers[$a]}" || fail "mrcd ended with status $?"
+    [[ -z $(ls "$scratch/mrcd.$a") ]] || fail "mrcd leaves $(ls "$scratch/mrcd.$a")"
+    cp "$scratch/$a.toml" "$scratch/two"
+    sed -i '0,/share/{/share/d}' "$scratch/$a.toml"
+    start_mrcd "$a"
+    cp "$scratch/two" "$scratch/$a.toml"
+    explains 'shares no port of plane 0' 'the same settings'
+    ;;
+  shared_ethdev) # the same by another driver, which only one process can have
+    network 1
+    printf '[[port]]\nbackend = "ethdev"\ndevice = "net_pcap0,rx_iface_in=v0,tx_iface=v0"\ninterface = "v0"\nshare = "mrcd"\n' |
+      tee "$scratch/$a.toml" >"$scratch/$b.toml"
+    start_mrcd "$a"
+    start_mrcd "$b"
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 300
+    start_pair y "$a" "$b" 10.77.0.1 ib_write_bw -s 65536 -n 300
+    for tag in x y; do
+      finish_pair "$tag"
+      rows "$tag" 1 4
+    done
+    no_icmp
+    ;;
+  shared_killed) # mrcd is killed under traffic and started again: connections go on
+    network 1
+    shared_settings 1
+    start_mrcd "$a"
+    start_mrcd "$b"
+    done=0
+    for count in 10000 100000; do # where it was over before all that, more of it
+      # With patience for a restart, and programs that sleep: where pollers have all CPUs the kernel takes long to close
+      # packet sockets, those of a killed mrcd too.
+      start_pair x "$b" "$a" 10.77.0.2 ib_send_bw -e -s 65536 -n "$count" -u 22
+      start_pair y "$a" "$b" 10.77.0.1 ib_send_bw -e -s 4096 -n "$((4 * count))" -u 22
+      kill_sharers && done=1
+      for tag in x y; do
+        finish_pair "$tag"
+        rows "$tag" 1 4
+      done
+      ((done == 0)) || break
+    done
+    ((done == 1)) || fail 'the transfer is over too soon'
     ;;
   local_only) # on one host nothing goes to a wire
     network 1
