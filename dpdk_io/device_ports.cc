@@ -73,6 +73,17 @@ uint32_t DevicePorts::qpn_count() const {
 bool DevicePorts::speaks_for_host() const {
   return impl_->wires_ == nullptr || impl_->wires_->speaks_for_host();
 }
+int DevicePorts::join(const IpAddress& group) {
+  if (impl_->wires_ != nullptr)
+    if (const int error = impl_->wires_->join(group); error != 0) return error;
+  const int error = impl_->mesh_->groups().join(group);
+  if (error != 0 && impl_->wires_ != nullptr) impl_->wires_->leave(group);
+  return error;
+}
+void DevicePorts::leave(const IpAddress& group) {
+  impl_->mesh_->groups().leave(group);
+  if (impl_->wires_ != nullptr) impl_->wires_->leave(group);
+}
 uint32_t DevicePorts::slot() const {
   return impl_->mesh_->slot();
 }

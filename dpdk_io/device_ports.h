@@ -35,6 +35,11 @@ class DevicePorts {
   Qpn first_qpn() const;
   uint32_t qpn_count() const;
 
+  // What is sent to the group, by processes of this host or other hosts, comes to this process from now on.
+  // Any thread, but one at a time. 0 or an errno; joining twice is joining once.
+  int join(const IpAddress& group);
+  void leave(const IpAddress& group);
+
   uint32_t slot() const;
   // Whether this process answers what comes from the network for no process in particular. Any thread.
   bool speaks_for_host() const;

@@ -125,7 +125,11 @@ bool EthdevDevice::configure(const Config& config, std::string* error) {
     return false;
   }
   read_mac();
-  if (rte_eth_dev_start(port_) == 0) return true;
+  if (rte_eth_dev_start(port_) == 0) {
+    // Where the kernel has the interface, it makes it hear multicast groups. Some drivers cannot.
+    if (config.port.interface.empty()) rte_eth_allmulticast_enable(port_);
+    return true;
+  }
   *error = std::string("it does not start (") + rte_strerror(rte_errno) + ")";
   return false;
 }

@@ -102,7 +102,21 @@ bool walk_to_udp(uint16_t ether_type, Walk* walk, std::optional<IpAddress>* oute
 // Classic BPF jumps forward by a number of instructions; labels make them from places.
 class Program {
  public:
-  enum Label : uint8_t { kNext, kDrop, kTake, kIpv4, kIpv6, kInIpv4, kInIpv6, kUdp, kQpn, kLabels };
+  enum Label : uint8_t {
+    kNext,
+    kDrop,
+    kTake,
+    kHeard,
+    kIpv4,
+    kIpv6,
+    kInIpv4,
+    kInIpv6,
+    kUdp,
+    kQpn,
+    kOneHost,
+    kGroup,
+    kLabels
+  };
 
   void statement(uint16_t code, uint32_t k) { code_.push_back({BPF_STMT(code, k), kNext, kNext}); }
   void equals(uint32_t k, Label yes, Label no) {
@@ -151,7 +165,10 @@ std::optional<uint32_t> destination_slot(std::span<const uint8_t> frame) {
   const auto type = load_be<uint16_t>(frame.data() + 12);
   uint32_t qpn = 0;
   if (!walk.step(kEthernetBytes) || !walk_to_udp(type, &walk) || !walk.qpn(&qpn)) return std::nullopt;
-  return slot_of(Qpn{qpn});
+  // IBTA 9.2.1: only this one is everybody's, and only it comes by a group address.
+  const bool to_group = (frame[0] & 1) != 0;
+  if (to_group != (Qpn{qpn} == kMulticastQpn)) return std::nullopt;
+  return to_group ? 0 : slot_of(Qpn{qpn});
 }
 
 bool frame_is_for(uint32_t slot, std::span<const uint8_t> frame) {
@@ -175,9 +192,11 @@ std::optional<FrameSources> sources_of(std::span<const uint8_t> frame) {
 std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
   constexpr size_t kInner = kEthernetBytes + kIpv6Bytes;
   Program p;
-  // To this host, not broadcast, not what it sends itself.
+  // To this host or to a group, not broadcast, not what it sends itself.
   p.statement(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(SKF_AD_OFF + SKF_AD_PKTTYPE));
-  p.equals(PACKET_HOST, Program::kNext, Program::kDrop);
+  p.equals(PACKET_HOST, Program::kHeard, Program::kNext);
+  p.equals(PACKET_MULTICAST, Program::kNext, Program::kDrop);
+  p.mark(Program::kHeard);
   p.load(BPF_H, 12);
   p.equals(kEtherTypeIpv4, Program::kIpv4, Program::kNext);
   p.equals(kEtherTypeIpv6, Program::kIpv6, Program::kDrop);
@@ -212,11 +231,20 @@ std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
   p.mark(Program::kQpn);
   p.statement(BPF_LD | BPF_W | BPF_IND, kQpnAt);
   p.statement(BPF_ALU | BPF_AND | BPF_K, Qpn::kMask);
+  p.equals(kMulticastQpn.value(), Program::kGroup, Program::kNext);
   p.statement(BPF_ALU | BPF_RSH | BPF_K, kLocalQpnBits);
   if (slot) {
-    p.equals(*slot, Program::kTake, Program::kNext);
-    p.equals(0, Program::kTake, Program::kDrop);
+    p.equals(*slot, Program::kOneHost, Program::kNext);
+    p.equals(0, Program::kOneHost, Program::kDrop);
   }
+  p.mark(Program::kOneHost);
+  p.load(BPF_B, 0);
+  p.statement(BPF_ALU | BPF_AND | BPF_K, 1);
+  p.equals(0, Program::kTake, Program::kDrop);
+  p.mark(Program::kGroup);
+  p.load(BPF_B, 0);
+  p.statement(BPF_ALU | BPF_AND | BPF_K, 1);
+  p.equals(1, Program::kTake, Program::kDrop);
   p.mark(Program::kTake);
   p.statement(BPF_RET | BPF_K, UINT32_MAX);
   p.mark(Program::kDrop);

@@ -14,7 +14,8 @@ constexpr uint8_t kGroupBit = 1;
 
 bool FrameGate::lets_out(uint32_t slot, Plane plane, std::span<const uint8_t> frame, Nanoseconds now) {
   const auto sources = sources_of(frame);
-  if (!sources || (frame[0] & kGroupBit) != 0) return false;
+  // To a group only what is for all of it.
+  if (!sources || ((frame[0] & kGroupBit) != 0 && !destination_slot(frame))) return false;
   if (sources->outer && rules_.outer_source(plane) != sources->outer) return false;
   if (sources->qpn && slot_of(*sources->qpn) != slot && slot_of(*sources->qpn) != 0) return false;
   return is_local(sources->address, now);

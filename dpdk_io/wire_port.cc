@@ -8,7 +8,12 @@ namespace mrc {
 
 bool WirePort::resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) {
   if (in_forked_child()) return false;
-  if (config_.is_local(destination)) return local_.resolve(destination, destination_qpn, next_hop);
+  if (destination.is_multicast() && destination_qpn == kMulticastQpn) {
+    *next_hop = group_mac(destination);
+    return true;
+  }
+  if (destination.is_multicast() || config_.is_local(destination))
+    return local_.resolve(destination, destination_qpn, next_hop);
   // Whoever asks QP 1 makes us look for him.
   constexpr Qpn kGeneralService{1};
   return resolve_wire(destination, destination_qpn == kGeneralService ? NextHops::kAskersMax : NextHops::kMax,
@@ -17,6 +22,7 @@ bool WirePort::resolve(const IpAddress& destination, Qpn destination_qpn, MacAdd
 
 bool WirePort::resolve_back(const IpAddress& source, const MacAddress& heard_from, MacAddress* next_hop) {
   if (in_forked_child()) return false;
+  if (source.is_multicast()) return false;  // nobody is: not to be made to answer many
   if (is_same_host(heard_from)) return local_.resolve_back(source, heard_from, next_hop);
   return resolve_wire(source, NextHops::kStrangersMax, next_hop);
 }

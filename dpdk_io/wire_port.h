@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/link/link_port.h"
@@ -31,6 +32,9 @@ class WirePort : public Port {
   bool link_up() const override { return local_.link_up() && wire_up(); }
   bool resolve(const IpAddress& destination, Qpn destination_qpn, MacAddress* next_hop) override;
   bool resolve_back(const IpAddress& source, const MacAddress& heard_from, MacAddress* next_hop) override;
+  void find_members_here(const IpAddress& group, std::vector<Qpn>* members) override {
+    local_.find_members_here(group, members);
+  }
   bool speaks_for_host(const MacAddress& heard_from) const override {
     return is_same_host(heard_from) || has_voice_.load(std::memory_order_relaxed);
   }

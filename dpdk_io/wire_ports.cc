@@ -100,6 +100,7 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
     open_shared(wire, config);
   else if (!open_own(wire, config, error))
     return false;
+  if (!port.interface.empty()) groups_.add_interface(port.interface);
   wires_.push_back(std::move(wire));
   return true;
 }
@@ -194,6 +195,7 @@ void WirePorts::reopen(Wire& wire, const Interface& interface) {
   wire.own->next_hops().forget_macs();
   wire.own->replace_device(wire.device.get());
   wire.interface_life = interface.life;
+  groups_.refresh(wire.config->interface);
 }
 
 bool WirePorts::refresh_next_hops(Wire& wire, Nanoseconds now) {

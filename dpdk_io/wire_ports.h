@@ -19,6 +19,7 @@
 #include "dpdk_io/quiet_sockets.h"
 #include "dpdk_io/share/share_client.h"
 #include "dpdk_io/shared_port.h"
+#include "dpdk_io/wire_groups.h"
 
 namespace mrc {
 
@@ -36,6 +37,9 @@ class WirePorts {
   PathSource& paths() { return *hosts_; }
   // Whether what is for no process in particular, on any of the ports, is this one's to answer. Any thread.
   bool speaks_for_host() const { return speaks_.load(std::memory_order_relaxed); }
+  // Any thread. 0 or an errno.
+  int join(const IpAddress& group) { return groups_.join(group); }
+  void leave(const IpAddress& group) { groups_.leave(group); }
 
  private:
   struct Wire {
@@ -71,6 +75,7 @@ class WirePorts {
   std::unique_ptr<SharedCarrier> shared_carrier_;
   std::unique_ptr<PacketPool> pool_;
   QuietSockets quiet_;
+  WireGroups groups_;
   std::unique_ptr<LinkMonitor> monitor_;
   std::unique_ptr<HostMap> hosts_;
   std::vector<Wire> wires_;

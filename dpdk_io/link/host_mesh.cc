@@ -58,6 +58,8 @@ HostMesh::HostMesh(const Config& config, std::unique_ptr<ProcessSlot> slot)
 bool HostMesh::open_parts(std::string* error) {
   state_.faults = map_fault_page(config_.run_directory, error);
   if (state_.faults == nullptr || !state_.memory.create(error)) return false;
+  state_.groups = GroupPage::open(config_.run_directory, slot(), error);
+  if (state_.groups == nullptr) return false;
   Arena::Header& header = state_.memory.arena->header;
   header.version = Arena::kVersion;
   header.slot = slot();
@@ -178,6 +180,7 @@ HostMesh::Peer* HostMesh::meet(uint32_t slot, uint64_t number, Nanoseconds now) 
   auto peer = std::make_unique<Peer>();
   if (slot == this->slot() || !read_slot(config_.run_directory, slot, &peer->info)) {
     state_.hold_until[slot].store(0, std::memory_order_relaxed);  // nobody there
+    if (slot != this->slot()) state_.groups->forget_if_dead(slot);
     return nullptr;
   }
   peer->number = number;
@@ -226,7 +229,9 @@ void HostMesh::remove(Peers::iterator found) {
     peer->memory.unmap();
     retire(peer->link);
   }
-  if (!slot_alive(config_.run_directory, slot)) clear_after_the_dead(config_.run_directory, slot);
+  if (slot_alive(config_.run_directory, slot)) return;
+  clear_after_the_dead(config_.run_directory, slot);
+  state_.groups->forget_if_dead(slot);
 }
 
 void HostMesh::publish() {

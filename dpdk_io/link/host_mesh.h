@@ -42,6 +42,7 @@ class HostMesh {
   LinkPort& port(Plane plane) { return *ports_[plane]; }
   HostLink& link() { return *link_; }
   FaultPage& faults() { return *state_.faults; }
+  GroupPage& groups() { return *state_.groups; }
 
   void service();
   int event_fd() const { return loop_->fd(); }

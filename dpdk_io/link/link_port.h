@@ -3,6 +3,8 @@
 // them the process.
 #pragma once
 
+#include <vector>
+
 #include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/link/host_link.h"
 #include "libmrc/port/port.h"
@@ -20,7 +22,7 @@ class LinkPort final : public Port {
   }
   bool resolve(const IpAddress&, Qpn destination_qpn, MacAddress* next_hop) override {
     const uint32_t slot = slot_of(destination_qpn);
-    if (slot == 0 || in_forked_child()) return false;
+    if (slot == 0 || destination_qpn == kMulticastQpn || in_forked_child()) return false;
     *next_hop = station_of(slot, plane_);
     if (slot != state_.own_slot) link_.want_link(slot);
     return true;
@@ -29,6 +31,9 @@ class LinkPort final : public Port {
   bool resolve_back(const IpAddress&, const MacAddress& heard_from, MacAddress* next_hop) override {
     *next_hop = heard_from;
     return true;
+  }
+  void find_members_here(const IpAddress& group, std::vector<Qpn>* members) override {
+    state_.groups->for_each_member(group, [&](uint32_t slot) { members->push_back(first_qpn_of(slot)); });
   }
   Carrier* wire() override { return nullptr; }
   Carrier* same_host() override { return &link_; }

@@ -6,9 +6,11 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "dpdk_io/host/burst_guard.h"
 #include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/group_page.h"
 #include "dpdk_io/host/slot_number.h"
 #include "dpdk_io/link/arena.h"
 #include "dpdk_io/link/link.h"
@@ -33,6 +35,7 @@ struct LinkState {
   uint32_t planes = 0;
   bool icrc_always = false;  // frames carry one, and it is checked
   FaultPage* faults = nullptr;
+  std::unique_ptr<GroupPage> groups;
   int wake_fd = -1;
   OwnMemory memory;
 

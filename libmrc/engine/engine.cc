@@ -63,7 +63,8 @@ QueuePair* Engine::create(const QueuePairConfig& config) {
   for (uint32_t tried = 0; tried < config_.qpn_count; ++tried) {
     const uint32_t slot = next_slot_;
     next_slot_ = (next_slot_ + 1) % config_.qpn_count;
-    if (queue_pairs_[slot] == nullptr) return create_at(slot, Qpn{config_.first_qpn.value() + slot}, config);
+    const Qpn qpn{config_.first_qpn.value() + slot};
+    if (queue_pairs_[slot] == nullptr && qpn != kMulticastQpn) return create_at(slot, qpn, config);
   }
   return nullptr;
 }
@@ -86,6 +87,7 @@ void Engine::destroy(QueuePair* qp) {
   qp->config().send_completions->remove(qp->qpn());
   qp->config().receive_completions->remove(qp->qpn());
   qp->disconnect(services_);
+  groups_.detach_all(qp);
   std::erase(live_, qp);
   queue_pairs_[slot_of(*qp)].reset();
   look_at_windows();
@@ -309,13 +311,37 @@ Nanoseconds Engine::next_deadline() const {
     return;
   }
   QueuePair* qp = find(packet.bth.destination);
-  if (qp == nullptr) {
+  if (qp != nullptr)
+    deliver(*qp, packet, plane, now);
+  else if (packet.bth.destination == kMulticastQpn)
+    on_multicast(packet, plane, now);
+  else
     ++counters_.drops_unknown_qp;
+}
+
+[[gnu::hot]] void Engine::deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now) {
+  qp.received_burst_ = burst_;
+  qp.receive(packet, plane, services_, now);
+  schedule(qp);
+}
+
+// IBTA 10.5.3: every queue pair of the group gets a copy, but for the one that has sent it.
+void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
+  if (!is_ud(packet.bth.opcode) || packet.trimmed || !packet.destination.is_multicast() ||
+      packet.source.is_multicast()) {
+    ++counters_.drops_bad_multicast;
     return;
   }
-  qp->received_burst_ = burst_;
-  qp->receive(packet, plane, services_, now);
-  schedule(*qp);
+  const std::vector<QueuePair*>* members = groups_.find(packet.destination);
+  if (members == nullptr) {
+    ++counters_.drops_no_group;
+    return;
+  }
+  ++counters_.multicasts_received;
+  // On one host no two queue pairs have the same number.
+  const Qpn own = is_same_host(packet.source_mac) ? packet.deth.source : kMulticastQpn;
+  for (QueuePair* qp : *members)
+    if (qp->qpn() != own) deliver(*qp, packet, plane, now);
 }
 
 [[gnu::hot]] void Engine::run_timers(Nanoseconds now) {

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "libmrc/engine/multicast_groups.h"
 #include "libmrc/engine/timer_wheel.h"
 #include "libmrc/guard/random_source.h"
 #include "libmrc/guard/source_budget.h"
@@ -70,6 +71,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   MemoryTable& memory() { return memory_; }
+  // Datagram queue pairs in it get what is sent to their groups.
+  MulticastGroups& groups() { return groups_; }
   const Counters& counters() const { return counters_; }
   size_t plane_count() const { return transmitter_.plane_count(); }
 
@@ -110,6 +113,8 @@ class Engine {
  private:
   size_t receive(Nanoseconds now);
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
+  void deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now);
+  void on_multicast(const Packet& packet, Plane plane, Nanoseconds now);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void take_endpoint_answer(const Packet& packet, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane, Nanoseconds now);
@@ -150,6 +155,7 @@ class Engine {
   RandomSource& secrets_;
   SourceBudget strangers_;  // what they are answered
   MemoryTable memory_;
+  MulticastGroups groups_;
   Counters counters_;
   Transmitter transmitter_;
   CompletionSink completions_;

@@ -79,6 +79,7 @@ constexpr Named<Counters> kCounters[] = {
     {"requests_lost", &Counters::requests_lost},
     {"requests_in_vain", &Counters::requests_in_vain},
     {"datagrams_received", &Counters::datagrams_received},
+    {"multicasts_received", &Counters::multicasts_received},
     {"payload_bytes_sent", &Counters::payload_bytes_sent},
     {"payload_bytes_placed", &Counters::payload_bytes_placed},
     {"messages_completed", &Counters::messages_completed},
@@ -137,6 +138,8 @@ constexpr Named<Counters> kCounters[] = {
     {"drops_no_receive", &Counters::drops_no_receive},
     {"drops_too_long", &Counters::drops_too_long},
     {"drops_unreachable", &Counters::drops_unreachable},
+    {"drops_no_group", &Counters::drops_no_group},
+    {"drops_bad_multicast", &Counters::drops_bad_multicast},
     {"tx_no_buffer", &Counters::tx_no_buffer},
     {"tx_no_next_hop", &Counters::tx_no_next_hop},
 };

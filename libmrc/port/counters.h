@@ -35,6 +35,7 @@ struct Counters {
   uint64_t requests_lost = 0;         // packets of messages that an unreliable connection could not take
   uint64_t requests_in_vain = 0;      // behind the request that ended the connection, or after its end
   uint64_t datagrams_received = 0;    // delivered
+  uint64_t multicasts_received = 0;   // datagrams to a group, however many queue pairs have joined it
   uint64_t payload_bytes_sent = 0;    // of first transmissions
   uint64_t payload_bytes_placed = 0;  // new data written to memory
   uint64_t messages_completed = 0;    // at the requester
@@ -101,9 +102,11 @@ struct Counters {
   uint64_t drops_bad_control = 0;  // acknowledges what was never sent, and the like
   // Datagrams.
   uint64_t drops_bad_queue_key = 0;
-  uint64_t drops_no_receive = 0;   // no receive request was posted
-  uint64_t drops_too_long = 0;     // does not fit into the receive request
-  uint64_t drops_unreachable = 0;  // to be sent, but the next hop never became known
+  uint64_t drops_no_receive = 0;     // no receive request was posted
+  uint64_t drops_too_long = 0;       // does not fit into the receive request
+  uint64_t drops_unreachable = 0;    // to be sent, but the next hop never became known
+  uint64_t drops_no_group = 0;       // to a group that nobody here has joined
+  uint64_t drops_bad_multicast = 0;  // to all members, but to no group, from a group, or no datagram
   uint64_t tx_no_buffer = 0;
   uint64_t tx_no_next_hop = 0;  // answers that had no way yet
 

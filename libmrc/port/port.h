@@ -3,6 +3,8 @@
 // what carries its frames.
 #pragma once
 
+#include <vector>
+
 #include "libmrc/port/carrier.h"
 #include "libmrc/wire/identifiers.h"
 
@@ -28,6 +30,10 @@ class Port {
   // Whether this process answers what came from there and is for no process in particular: others may have
   // heard it, too.
   virtual bool speaks_for_host(const MacAddress& /*heard_from*/) const { return true; }
+
+  // The processes of this host that have joined a multicast group, this one too: of each a QP number by which
+  // resolve() finds it. Appended. Those of other hosts are reached by the wire, as kMulticastQpn.
+  virtual void find_members_here(const IpAddress& /*group*/, std::vector<Qpn>* /*members*/) {}
 
   // Carries frames of this plane, or of several planes that have the same; null: there is nothing but
   // same_host().

@@ -45,6 +45,10 @@ Datagram::Burst Datagram::transmit(Context& cx, size_t budget) {
       break;
     }
     const DatagramAddress& address = request.datagram_address();
+    if (address.destination.is_multicast() || address.qpn == kMulticastQpn) {
+      if (!send_to_group(cx, request, &burst)) break;
+      continue;
+    }
     const Route found = route(cx, address);
     const bool behind = !held_.empty() && is_behind_held(address, held_.size());
     if (found.way == Way::kOpen && !behind) {
@@ -104,17 +108,12 @@ void Datagram::send_held(Context& cx, size_t budget, Burst* burst) {
   for (size_t i = 0; i < held_.size(); ++i) {
     Held& held = held_[i];
     const Route found = route(cx, held.head.address);
-    uint8_t* buffer = nullptr;
     if (cx.now - held.since >= (found.way == Way::kNoNextHop ? kPatience : kRoomPatience)) {
       ++cx.services.counters.drops_unreachable;
       continue;
     }
-    if (found.way == Way::kOpen && burst->packets < budget && !is_behind_held(held.head.address, kept))
-      buffer = begin_buffer(cx, found);
-    if (buffer != nullptr) {
-      FrameWriter frame = begin(cx, held.head, found, buffer);
-      frame.add_payload(held.payload.data(), held.head.bytes);
-      finish(cx, held.head, found, &frame);
+    if (found.way == Way::kOpen && burst->packets < budget && !is_behind_held(held.head.address, kept) &&
+        send_copy(cx, held, found)) {
       ++burst->packets;
       continue;
     }
@@ -124,6 +123,56 @@ void Datagram::send_held(Context& cx, size_t budget, Burst* burst) {
   }
   held_.resize(kept);
   if (kept < kHeldMax) waiting_since_ = 0;
+}
+
+// False: the port has no buffer.
+bool Datagram::send_copy(Context& cx, const Held& copy, const Route& route) {
+  uint8_t* buffer = begin_buffer(cx, route);
+  if (buffer == nullptr) return false;
+  FrameWriter frame = begin(cx, copy.head, route, buffer);
+  frame.add_payload(copy.payload.data(), copy.head.bytes);
+  finish(cx, copy.head, route, &frame);
+  return true;
+}
+
+// IBTA 10.5.3: to every process of this host that has joined, and by the wire to all others at once.
+bool Datagram::send_to_group(Context& cx, const SendRequest& request, Burst* burst) {
+  to_group_.head = head_of(request);
+  to_group_.since = cx.now;
+  to_group_.payload.resize(request.bytes);
+  if (!gather(cx, request, to_group_.payload.data())) {
+    failure_ = CompletionStatus::kLocalProtectionError;
+    return false;
+  }
+  const DatagramAddress& address = to_group_.head.address;
+  if (address.destination.is_multicast() && address.qpn == kMulticastQpn) {
+    Transmitter& transmitter = cx.services.transmitter;
+    members_.clear();
+    transmitter.port(0).find_members_here(address.destination, &members_);
+    bool wired = false;
+    for (size_t plane = 0; plane < transmitter.plane_count(); ++plane)
+      wired = wired || transmitter.port(static_cast<Plane>(plane)).wire() != nullptr;
+    if (wired) members_.push_back(kMulticastQpn);
+    for (const Qpn member : members_) send_or_hold_copy(cx, member, burst);
+  } else {
+    ++cx.services.counters.drops_unreachable;  // a group has no other queue pair, nor is this one of a host
+  }
+  finish_oldest(cx);
+  return true;
+}
+
+void Datagram::send_or_hold_copy(Context& cx, Qpn way, Burst* burst) {
+  to_group_.head.address.via = way;
+  const Route found = route(cx, to_group_.head.address);
+  const bool behind = !held_.empty() && is_behind_held(to_group_.head.address, held_.size());
+  if (found.way == Way::kOpen && !behind && send_copy(cx, to_group_, found)) {
+    ++burst->packets;
+  } else if (held_.size() < kHeldMax) {
+    held_.push_back(to_group_);
+    wait_for(cx, found, burst);
+  } else {
+    ++cx.services.counters.drops_unreachable;
+  }
 }
 
 // False: the memory was taken away under a request that had passed its check.

@@ -44,6 +44,8 @@ class Datagram {
   Nanoseconds next_deadline() const { return ask_at_; }
   bool drained(const Context&) const { return true; }
   bool has_work(const Context& cx) const;
+  // Whether something that counts as sent has not left yet.
+  bool holds() const { return !held_.empty(); }
   void on_pause(Nanoseconds, Nanoseconds) {}  // nothing is waited for
   std::optional<CompletionStatus> failure() const { return failure_; }
   void flush(Context& cx, CompletionStatus first);
@@ -83,7 +85,10 @@ class Datagram {
   Route route(Context& cx, const DatagramAddress& address);
   bool is_behind_held(const DatagramAddress& address, size_t count) const;
   void send_held(Context& cx, size_t budget, Burst* burst);
+  bool send_copy(Context& cx, const Held& copy, const Route& route);
   bool hold(Context& cx, const SendRequest& request);
+  bool send_to_group(Context& cx, const SendRequest& request, Burst* burst);
+  void send_or_hold_copy(Context& cx, Qpn way, Burst* burst);
   bool send_oldest(Context& cx, const SendRequest& request, const Route& route);
   void wait_for(Context& cx, const Route& route, Burst* burst);
   static uint8_t* begin_buffer(Context& cx, const Route& route);
@@ -94,6 +99,9 @@ class Datagram {
   uint32_t queue_key_ = 0;
   Psn psn_;
   std::deque<Held> held_;
+  // What goes to a group now, and to whom. Kept for its memory.
+  Held to_group_;
+  std::vector<Qpn> members_;
   Nanoseconds waiting_since_ = 0;  // the oldest request has no way and cannot be held since then; 0 = it has
   Nanoseconds ask_at_ = kNever;    // when a next hop is asked for again
   ReceiveSlots slots_;             // never more than one

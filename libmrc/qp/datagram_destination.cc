@@ -113,6 +113,7 @@ const EvEntry* DatagramDestinations::choose_path(const Context& cx, DatagramDest
 void DatagramDestinations::probe(Context& cx, DatagramDestination& destination, const IpAddress& source) {
   const PlaneMask usable = destination.resolved & cx.services.ports_up;
   if (cx.now < destination.probe_at || std::popcount(usable) < 2 || every_plane_) return;
+  if (destination.address.is_multicast()) return;  // whoever is there must not all answer
   destination.probe_at = cx.now + kProbeInterval;
   Transmitter& transmitter = cx.services.transmitter;
   for (PlaneMask planes = usable; planes != 0; planes &= planes - 1) {

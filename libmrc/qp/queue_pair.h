@@ -122,6 +122,8 @@ class QueuePair {
   // In SQD, and something that was started is still under way.
   bool draining() const { return state() == QueuePairState::kDraining && !drain_reported_; }
   bool sending() const { return sending_; }
+  // Of datagrams: something that is complete has not left yet.
+  bool holds_datagrams() const { return connected() && datagram_.holds(); }
   bool scheduled() const { return active_; }                   // the engine will ask it to transmit
   bool waits_for_window() const { return waiting_.listed(); }  // of its peer
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);

@@ -21,7 +21,8 @@ class Qpn {
   uint32_t value_ = 0;
 };
 
-inline constexpr Qpn kEndpointQpn{2};  // MRC 1.2: reserved for endpoint operations
+inline constexpr Qpn kEndpointQpn{2};            // MRC 1.2: reserved for endpoint operations
+inline constexpr Qpn kMulticastQpn{Qpn::kMask};  // IBTA 9.2.1: every member of a multicast group
 
 enum class MemoryKey : uint32_t {};
 
@@ -49,7 +50,15 @@ struct IpAddress {
     return std::memcmp(bytes.data(), kPrefix, sizeof kPrefix) == 0;
   }
   const uint8_t* v4_bytes() const { return bytes.data() + 12; }
+  bool is_multicast() const { return is_v4() ? bytes[12] >> 4 == 0xE : bytes[0] == 0xFF; }
   friend bool operator==(const IpAddress&, const IpAddress&) = default;
 };
+
+// Where frames to a multicast group go: RFC 1112 for IPv4, RFC 2464 for IPv6.
+inline MacAddress group_mac(const IpAddress& group) {
+  const auto& b = group.bytes;
+  if (group.is_v4()) return MacAddress{{0x01, 0x00, 0x5E, static_cast<uint8_t>(b[13] & 0x7F), b[14], b[15]}};
+  return MacAddress{{0x33, 0x33, b[12], b[13], b[14], b[15]}};
+}
 
 }  // namespace mrc

@@ -16,6 +16,7 @@
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
+#include "providers/mrc/mcast.h"
 #include "providers/mrc/mr.h"
 #include "providers/mrc/operations.h"
 #include "providers/mrc/qp.h"
@@ -35,6 +36,7 @@ constexpr abi::ContextOps make_operations() {
   ops.alloc_parent_domain = for_c<alloc_parent_domain>;
   ops.alloc_pd = for_c<alloc_pd>;
   ops.alloc_td = for_c<alloc_td>;
+  ops.attach_mcast = for_c<attach_mcast>;
   ops.bind_mw = for_c<bind_mw>;
   ops.close_xrcd = for_c<close_xrcd>;
   ops.cq_event = cq_event;
@@ -53,6 +55,7 @@ constexpr abi::ContextOps make_operations() {
   ops.destroy_cq = for_c<destroy_cq>;
   ops.destroy_qp = for_c<destroy_qp>;
   ops.destroy_srq = for_c<destroy_srq>;
+  ops.detach_mcast = for_c<detach_mcast>;
   ops.free_context = for_c<free_context>;
   ops.free_dm = for_c<free_dm>;
   ops.get_srq_num = for_c<get_srq_num>;
@@ -195,6 +198,7 @@ Context::Context() {
 Context::~Context() {
   if (!forked_away()) let_forks_go();
   if (device_ == nullptr || forked_away()) return;
+  for (Qp* qp : queue_pairs_) leave_all_groups(qp);
   if (!queue_pairs_.empty() || !regions_.empty()) {
     for (unsigned i = 0; i < device_->shards(); ++i) {
       Shard& shard = device_->shard(i);

@@ -63,6 +63,9 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.max_srq_wr = static_cast<int>(limits::kWorkRequests);
   device.max_srq_sge = static_cast<int>(limits::kSegments);
   device.max_ah = limits::kAddressHandles;
+  device.max_mcast_grp = limits::kGroups;
+  device.max_mcast_qp_attach = limits::kGroupMembers;
+  device.max_total_mcast_qp_attach = limits::kGroups * limits::kGroupMembers;
   device.max_cq = limits::kCompletionQueues;
   device.max_cqe = limits::kCompletions;
   device.max_mr = limits::kMemoryRegions;

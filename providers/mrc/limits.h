@@ -13,6 +13,8 @@ inline constexpr uint32_t kInlineBytes = 256;
 inline constexpr uint8_t kReads = 128;  // READs and atomics under way, per queue pair and direction
 inline constexpr int kSharedReceiveQueues = 65536;
 inline constexpr int kAddressHandles = 1 << 20;
+inline constexpr int kGroups = 256;        // of all processes of a run directory
+inline constexpr int kGroupMembers = 256;  // of one process
 inline constexpr int kCompletionQueues = 65536;
 inline constexpr int kCompletions = 4 << 20;
 // No queue is smaller. Latency programs ask for a single entry, post again before they have polled it, and

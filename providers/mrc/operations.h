@@ -92,6 +92,10 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* attributes);
 ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* attributes);
 int close_xrcd(ibv_xrcd* domain);
 
+// mcast.cc
+int attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid);
+int detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid);
+
 // post.cc
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "providers/mrc/qp.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <memory>
@@ -13,6 +15,7 @@
 #include "providers/mrc/cq.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
+#include "providers/mrc/mcast.h"
 #include "providers/mrc/operations.h"
 #include "providers/mrc/pd.h"
 #include "providers/mrc/qp_attributes.h"
@@ -130,6 +133,16 @@ bool last_name(Qp* qp) {
   if (--qp->names != 0) return false;
   qp->domain->shared->targets.erase(qp->transport->qpn().value());
   return true;
+}
+
+// What is complete but waits for a link has left before its queue pair goes. The engine waits no longer than
+// two seconds for one.
+void let_datagrams_leave(Qp* qp) {
+  for (const Nanoseconds until = clock_now() + 3 * kSecond; clock_now() < until; usleep(200)) {
+    Progress::Control control(qp->shard->progress());
+    qp->shard->engine().progress(clock_now());
+    if (!qp->transport->holds_datagrams()) return;
+  }
 }
 
 // What an unreliable connection cannot be told: how long to try before the peer counts as gone.
@@ -299,12 +312,14 @@ int query_qp_data_in_order(ibv_qp* verbs, ibv_wr_opcode operation, uint32_t) {
 int destroy_qp(ibv_qp* verbs) {
   if (forked_away()) return EPERM;
   Qp* qp = Qp::of(verbs);
+  if (in_any_group(qp)) return EBUSY;  // as the kernel does
   if (qp->domain != nullptr && !last_name(qp)) return 0;
   qp->context->remove(qp);
+  let_datagrams_leave(qp);
   {
     Progress::Control control(qp->shard->progress());
     // The peer may still wait for an acknowledgement that was put off to the next burst.
-    for (int burst = 0; burst < 2; ++burst) qp->shard->engine().progress(clock_now());
+    qp->shard->engine().progress(clock_now());
     drop_completions(qp, [&] { qp->shard->engine().destroy(qp->transport); });
     qp->context->forget_async(verbs);
   }

@@ -18,6 +18,7 @@
 
 #include "dpdk_io/device_config.h"
 #include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/group_page.h"
 #include "dpdk_io/host/private_file.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
@@ -79,7 +80,7 @@ TEST_F(HostileDirectoryTest, NothingOfTheUsersIsTouched) {
 }
 
 TEST_F(HostileDirectoryTest, FifosHangNobody) {
-  for (const char* name : {"last_slot", "proc.1", "faults", "config"})
+  for (const char* name : {"last_slot", "proc.1", "faults", "groups", "config"})
     ASSERT_EQ(mkfifo(path(name).c_str(), 0600), 0);
   std::string error;
   const auto slot = ProcessSlot::claim(directory_.path(), 4, {}, &error);
@@ -90,6 +91,8 @@ TEST_F(HostileDirectoryTest, FifosHangNobody) {
   EXPECT_FALSE(read_slot(directory_.path(), 1, &info));
   EXPECT_EQ(map_fault_page(directory_.path(), &error), nullptr);
   EXPECT_EQ(error, "mrc: " + path("faults") + ": is not a regular file; remove the file and try again");
+  EXPECT_EQ(GroupPage::open(directory_.path(), 2, &error), nullptr);
+  EXPECT_EQ(error, "mrc: " + path("groups") + ": is not a regular file; remove the file and try again");
   setenv("MRC_CONFIG", path("config").c_str(), 1);
   DeviceConfig config;
   EXPECT_FALSE(load_device_config(&config, &error));

@@ -78,6 +78,7 @@ std::vector<std::string> RunDirectory::all() const {
 std::vector<std::string> RunDirectory::leftovers() const {
   std::vector<std::string> names = list(path_);
   std::erase(names, "faults");
+  std::erase(names, "groups");
   std::erase(names, "last_slot");
   return names;
 }

@@ -94,6 +94,24 @@ TEST(FrameFilterTest, TakesTheOwnSlotAndTheSharedNumbers) {
   }
 }
 
+// IBTA 9.2.1: what comes by a group address is for all members, or for nobody.
+TEST(FrameFilterTest, GroupAddressesBelongToTheNumberOfAll) {
+  for (const uint32_t slot : {37u, kSlotMax}) {
+    const KernelFilter kernel(slot);
+    for (const Form form : {Form{true, false}, Form{false, false}, Form{true, true}, Form{false, true}}) {
+      for (const Qpn qpn : {kMulticastQpn, first_qpn_of(slot), Qpn{1}, kEndpointQpn}) {
+        auto frame = frame_to(qpn, form);
+        for (const bool to_group : {false, true}) {
+          frame[0] = to_group ? 0x01 : 0x02;
+          const bool wanted = to_group == (qpn == kMulticastQpn);
+          EXPECT_EQ(frame_is_for(slot, frame), wanted) << slot << " " << qpn.value() << " " << to_group;
+          EXPECT_EQ(kernel.takes(frame), wanted) << slot << " " << qpn.value() << " " << to_group;
+        }
+      }
+    }
+  }
+}
+
 TEST(FrameFilterTest, TakesNothingElse) {
   constexpr uint32_t kSlot = 5;
   const KernelFilter kernel(kSlot);

@@ -11,13 +11,13 @@ if(MRC_RDMACM)
 endif()
 if(NOT MRC_SANITIZE)
   set(stock_cm ${CMAKE_CURRENT_SOURCE_DIR}/stock_cm.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
-  foreach(case rping rping_own_address rping_ipv6 rping_ipv6_loopback ucmatose ucmatose_migrate udaddy cmtime
+  foreach(case rping rping_own_address rping_ipv6 rping_ipv6_loopback ucmatose ucmatose_migrate udaddy mckey mckey_ipv6 cmtime
       rdma_client write_bw write_bw_qps write_bw_both_qps write_lat send_bw send_bw_srq send_bw_ud send_lat
       send_lat_events send_lat_ud read_bw read_lat atomic_bw atomic_lat rstream riostream rcopy
       silent_rping silent_ucmatose silent_rstream silent_riostream silent_rcopy)
     mrc_verbs_test(stock_cm_${case} 120 ${stock_cm} ${case})
   endforeach()
-  foreach(case rping rping_ipv6_loopback ucmatose ucmatose_migrate udaddy cmtime rdma_client write_bw send_bw_srq
+  foreach(case rping rping_ipv6_loopback ucmatose ucmatose_migrate udaddy mckey cmtime rdma_client write_bw send_bw_srq
       send_lat_ud read_bw atomic_lat riostream silent_rping)
     mrc_verbs_test(stock_cm_${case}_nobody 120 ${stock_cm} ${case} as-nobody)
   endforeach()

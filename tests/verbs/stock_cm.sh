@@ -45,6 +45,26 @@ ping() {
   ((rounds == 10)) || fail "expected 10 round trips, found $rounds"
 }
 
+# multicast ADDRESS GROUP: two processes receive what a third one sends, ten datagrams each.
+multicast() {
+  local pids=() i
+  for i in 1 2; do
+    mrc_start "$scratch/receiver.$i.log" "${as_user[@]}" stdbuf -oL mckey -b "$1" -m "$2" -C 10
+    pids+=("$mrc_pid")
+  done
+  for i in 1 2; do
+    until grep -q 'receiving data transfers' "$scratch/receiver.$i.log"; do
+      kill -0 "${pids[i - 1]}" 2>/dev/null || fail 'a receiver has ended'
+      sleep 0.05
+    done
+  done
+  mrc_start "$scratch/sender.log" "${as_user[@]}" mckey -s -b "$1" -m "$2" -C 10
+  wait "$mrc_pid" || fail "the sender ended with status $?"
+  for i in 1 2; do wait "${pids[i - 1]}" || fail "receiver $i ended with status $?"; done
+  mrc_started=()
+  for i in receiver.1 receiver.2 sender; do says "$i" 'test complete|return status 0'; done
+}
+
 # The first address of the family that is no loopback and no link-local one; empty: there is none.
 own_address() { ip -o "$1" address show up scope global | awk '$2 != "lo" { sub("/.*", "", $4); print $4; exit }'; }
 
@@ -126,6 +146,15 @@ case $name in
   udaddy)
     both 0111 7174 udaddy -c 4 -C 20 -S 1000 -- udaddy -s 127.0.0.1 -c 4 -C 20 -S 1000
     says client 'return status 0'
+    ;;
+  mckey)
+    address=$(own_address -4)
+    multicast "${address:-127.0.0.1}" 239.7.7.7
+    ;;
+  mckey_ipv6)
+    address=$(own_address -6)
+    [[ -n $address ]] || skip 'this machine has no IPv6 address but loopback'
+    multicast "$address" ff0e::7:7
     ;;
   cmtime)
     server_stays=1 both 0106 "$port" cmtime -p "$port" -c 50 -- cmtime -s 127.0.0.1 -p "$port" -c 50

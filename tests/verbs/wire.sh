@@ -506,6 +506,31 @@ users = ["nobody", "65533"]'
     kill "${pids[1]}" && sleep 2.5
     question 'by one'
     ;;
+  mckey) # one sends; one on its own host gets it by a link, two on the other host by the wire
+    network 1
+    settings 1
+    command -v mckey >/dev/null || { echo 'SKIPPED: there is no mckey (rdmacm-utils)'; exit 77; }
+    pids=()
+    for host in "$a" "$b" "$b"; do
+      on "$host"
+      own=10.77.0.1
+      [[ $host == "$a" ]] || own=10.77.0.2
+      mrc_start "$scratch/receiver.${#pids[@]}.log" "${prefix[@]}" stdbuf -oL mckey -b "$own" -m 239.7.7.8 -C 10
+      pids+=("$mrc_pid")
+    done
+    for i in 0 1 2; do
+      until grep -q 'receiving data transfers' "$scratch/receiver.$i.log"; do
+        kill -0 "${pids[i]}" 2>/dev/null || fail "receiver $i has ended"
+        sleep 0.05
+      done
+    done
+    inside "$b" ip maddress show | grep -q 239.7.7.8 || fail 'the kernel has not been told of the group'
+    on "$a"
+    mrc_start "$scratch/sender.log" "${prefix[@]}" mckey -s -b 10.77.0.1 -m 239.7.7.8 -C 10
+    wait "$mrc_pid" || fail "the sender ended with status $?"
+    for i in 0 1 2; do wait "${pids[i]}" || fail "receiver $i ended with status $?"; done
+    no_icmp
+    ;;
   rate) # how much the transport leaves of what the bare driver can do; in turn, because machines are noisy
     network 1
     settings 1

@@ -15,6 +15,7 @@ enum RdmaCmEvent : unsigned {
   kRejected = 8,
   kEstablished = 9,
   kDisconnected = 10,
+  kMulticastJoin = 12,
   kTimewaitExit = 15,
 };
 

@@ -158,9 +158,11 @@ int Ucma::dispatch(uint32_t number, const Command& command) {
       case RDMA_USER_CM_CMD_BIND:
         return -EINVAL;  // no AF_IB: librdmacm then keeps to the commands above
       case RDMA_USER_CM_CMD_JOIN_IP_MCAST:
-      case RDMA_USER_CM_CMD_JOIN_MCAST:
+        return call<rdma_ucm_join_ip_mcast>(command, &Ucma::join_ip_multicast);
       case RDMA_USER_CM_CMD_LEAVE_MCAST:
-        return -EOPNOTSUPP;
+        return call<rdma_ucm_destroy_id>(command, &Ucma::leave_multicast);
+      case RDMA_USER_CM_CMD_JOIN_MCAST:
+        return -EOPNOTSUPP;  // librdmacm has it for AF_IB
       default:
         return -ENOSYS;
     }
@@ -189,6 +191,9 @@ int Ucma::get_event(const Command& command) {
           ++id.events_reported;
           if (entry.event.event == kConnectRequest && id.requests > 0) --id.requests;
         }
+        if (const auto joined = memberships_.find(entry.event.id);
+            entry.event.event == kMulticastJoin && joined != memberships_.end())
+          ++joined->second.events_reported;
         std::memcpy(pointer_at(request.response), &entry.event, std::min(command.room, sizeof entry.event));
         return 0;
       }
@@ -262,6 +267,7 @@ void Ucma::destroy(Id& id) {
       exchange_.manager().release(id.connection, clock_now());
     }
   }
+  leave_all(id);
   ids_.erase(number);
 }
 

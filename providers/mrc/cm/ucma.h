@@ -73,6 +73,12 @@ class Ucma {
     cm::ServiceId service_at(uint16_t port) const { return cm::service_of(port_space, port); }
   };
 
+  // A multicast group that an id has joined.
+  struct Membership {
+    uint32_t id = 0;
+    uint32_t events_reported = 0;
+  };
+
   // What a command says besides its own structure.
   struct Command {
     Channel channel;
@@ -116,6 +122,11 @@ class Ucma {
   int disconnect(const Command& command, const rdma_ucm_disconnect& request);
   int notify(const Command& command, const rdma_ucm_notify& request);
 
+  // ucma_multicast.cc
+  int join_ip_multicast(const Command& command, const rdma_ucm_join_ip_mcast& request);
+  int leave_multicast(const Command& command, const rdma_ucm_destroy_id& request);
+  void leave_all(const Id& id);
+
   // ucma_qp_attributes.cc
   int init_qp_attributes(const Command& command, const rdma_ucm_init_qp_attr& request);
 
@@ -125,7 +136,7 @@ class Ucma {
   void deliver_to(Id& id, const cm::Event& event);
   void post(const Id& id, rdma_ucm_event_resp event);
   void post(const Id& id, unsigned event, int status = 0);
-  void fill_datagram_address(const Id& id, ib_uverbs_ah_attr* address);
+  void fill_datagram_address(const Id& id, const IpAddress& to, ib_uverbs_ah_attr* address);
 
   static void at_exit();
 
@@ -133,6 +144,8 @@ class Ucma {
   std::map<int, Channel> channels_;  // by file descriptor
   std::unordered_map<uint32_t, Id> ids_;
   std::unordered_map<uint32_t, uint32_t> by_connection_;  // communication id -> id
+  std::map<uint32_t, Membership> memberships_;
+  uint32_t next_membership_ = 0;
   uint32_t next_id_ = 0;
   Exchange exchange_;
   bool exit_hooked_ = false;

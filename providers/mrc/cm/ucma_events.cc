@@ -86,9 +86,9 @@ void Ucma::deliver_request(const cm::Event& event) {
   listener.channel->push({listener.number, response});
 }
 
-void Ucma::fill_datagram_address(const Id& id, ib_uverbs_ah_attr* address) {
+void Ucma::fill_datagram_address(const Id& id, const IpAddress& to, ib_uverbs_ah_attr* address) {
   address->is_global = 1;
-  std::memcpy(address->grh.dgid, id.gids.remote.bytes.data(), sizeof address->grh.dgid);
+  std::memcpy(address->grh.dgid, to.bytes.data(), sizeof address->grh.dgid);
   address->grh.sgid_index = static_cast<uint8_t>(exchange_.gids().index_for(id.gids.local, clock_now()));
   address->grh.hop_limit = 64;
   address->grh.traffic_class = id.type_of_service;
@@ -129,7 +129,7 @@ void Ucma::deliver_to(Id& id, const cm::Event& event) {
       param.qp_num = event.there.qpn.value();
       param.qkey = event.there.queue_key;
       set_data(event.private_data, param.private_data, &param.private_data_len);
-      fill_datagram_address(id, &param.ah_attr);
+      fill_datagram_address(id, id.gids.remote, &param.ah_attr);
       break;
     }
     case cm::Event::Kind::kRequest:

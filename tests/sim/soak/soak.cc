@@ -420,7 +420,8 @@ void Soak::check_books(uint32_t number) {
   const uint64_t dropped =
       std::accumulate(c.drops_undecodable.begin(), c.drops_undecodable.end(), c.drops_bad_icrc) +
       c.drops_unknown_qp + c.drops_wrong_peer + c.drops_wrong_state + c.drops_unsupported +
-      c.drops_bad_control + c.drops_bad_queue_key + c.drops_no_receive + c.drops_too_long;
+      c.drops_bad_control + c.drops_bad_queue_key + c.drops_no_receive + c.drops_too_long + c.drops_no_group +
+      c.drops_bad_multicast;
   const uint64_t requests = c.requests_received + c.requests_refused + c.requests_in_vain + c.duplicates +
                             c.out_of_window + c.trimmed_received + c.datagrams_received;
   const uint64_t control = c.sacks_received + c.acks_received + c.naks_received + c.nacks_received +

@@ -331,15 +331,4 @@ CASE("ud.new_queue_key_while_running") {
   await(pair.b.receive_cq, 2, IBV_WC_SUCCESS);
 }
 
-CASE("ud.multicast_done_or_refused") {
-  DatagramPair pair;
-  ibv_gid group{};
-  group.raw[0] = 0xFF;
-  group.raw[1] = 0x0E;
-  group.raw[15] = 1;
-  const int attached = ibv_attach_mcast(pair.b.qp, &group, 0);
-  if (attached != 0) return CHECK_ERROR(attached, EOPNOTSUPP, ENOSYS);
-  CHECK_OK(ibv_detach_mcast(pair.b.qp, &group, 0));
-}
-
 }  // namespace conformance

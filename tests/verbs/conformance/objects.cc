@@ -131,6 +131,22 @@ ibv_ah_attr address_of_self(ibv_context* context) {
   return address;
 }
 
+ibv_gid group_of(ibv_context* context, uint32_t number) {
+  const ibv_ah_attr self = address_of_self(context);
+  ibv_gid group{};
+  if (self.grh.dgid.raw[10] == 0xFF && self.grh.dgid.raw[0] == 0) {
+    group = self.grh.dgid;
+    group.raw[12] = 239;
+    group.raw[13] = 77;
+  } else {
+    group.raw[0] = 0xFF;
+    group.raw[1] = 0x0E;
+  }
+  group.raw[14] = static_cast<uint8_t>(number >> 8);
+  group.raw[15] = static_cast<uint8_t>(number);
+  return group;
+}
+
 ibv_qp_attr good_attributes(ibv_context* context, ibv_qp_state to, uint32_t destination_qpn,
                             const Path& path) {
   ibv_qp_attr attributes{};

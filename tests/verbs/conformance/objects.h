@@ -166,6 +166,9 @@ const char* type_name(ibv_qp_type type);
 void bring_to(ibv_qp* qp, ibv_qp_state to, uint32_t destination_qpn = 0, const Path& path = {});
 ibv_qp_state queried_state(ibv_qp* qp);
 ibv_ah_attr address_of_self(ibv_context* context);
+constexpr uint32_t kAllMembers = 0xFFFFFF;  // the number of every queue pair of a multicast group
+// A group of the IP version that the first GID has; the number tells groups apart.
+ibv_gid group_of(ibv_context* context, uint32_t number);
 
 // --- work ---
 

@@ -85,8 +85,53 @@ uint32_t PeerProcess::tell(PeerOrder order, uint32_t argument) {
 
 namespace {
 
-uint32_t obey(const PeerMessage& message, Side& side) {
+// A queue pair for multicast groups.
+struct Member {
+  ibv_context* context;
+  ibv_pd* pd;
+  Side side = {};
+  ibv_gid group = {};
+
+  uint32_t join(uint32_t number) {
+    side.send_cq = make_cq(64, nullptr, nullptr, context);
+    side.receive_cq = make_cq(64, nullptr, nullptr, context);
+    side.memory = Memory(pd, 4096);
+    side.qp = make_qp(pd, qp_wanted(side.send_cq, side.receive_cq, IBV_QPT_UD));
+    bring_to(side.qp, IBV_QPS_RTS);
+    for (uint64_t id = 0; id < 16; ++id) CHECK_OK(post_receive(side.qp, id, {side.memory.piece(0, 1024)}));
+    group = group_of(context, number);
+    return static_cast<uint32_t>(ibv_attach_mcast(side.qp, &group, 0));
+  }
+  uint32_t send(uint32_t number) {
+    ibv_ah_attr address = address_of_self(context);
+    address.grh.dgid = group_of(context, number);
+    Owned<ibv_ah> handle = own(ibv_create_ah(pd, &address), "ibv_create_ah");
+    CHECK_OK(Request(IBV_WR_SEND).piece(side.memory, 1024, 64).to(handle, kAllMembers).post(side.qp));
+    return static_cast<uint32_t>(await(side.send_cq).status);
+  }
+  uint32_t end() {
+    CHECK_OK(ibv_detach_mcast(side.qp, &group, 0));
+    side.qp.reset();
+    return 0;
+  }
+  uint32_t count(uint32_t expected) {
+    for (uint32_t i = 0; i < expected; ++i)
+      if (await(side.receive_cq).status != IBV_WC_SUCCESS) return UINT32_MAX;
+    expect_quiet(side.receive_cq);
+    return expected;
+  }
+};
+
+uint32_t obey(const PeerMessage& message, Side& side, Member& member) {
   switch (message.order) {
+    case PeerOrder::kJoin:
+      return member.join(message.argument);
+    case PeerOrder::kSendToGroup:
+      return member.send(message.argument);
+    case PeerOrder::kEndMember:
+      return member.end();
+    case PeerOrder::kCountDatagrams:
+      return member.count(message.argument);
     case PeerOrder::kPostReceive:
       return static_cast<uint32_t>(post_receive(side.qp, 1, {side.memory.piece(0, message.argument)}));
     case PeerOrder::kAwaitReceive: {
@@ -115,11 +160,12 @@ int serve(int fd) {
     tell_other(fd, PeerHello{side.qp->qp_num, side.memory.mr->rkey, side.memory.address()});
     bring_to(side.qp, IBV_QPS_RTS, hear_other<PeerHello>(fd).qpn);
     tell_other(fd, uint32_t{0});
+    Member member{context, pd};
     for (;;) {
       const auto message = hear_other<PeerMessage>(fd);
       if (message.order == PeerOrder::kLeave) _exit(0);  // with everything open
       if (message.order == PeerOrder::kClose) break;
-      tell_other(fd, obey(message, side));
+      tell_other(fd, obey(message, side, member));
     }
   }
   context.reset();

@@ -16,7 +16,20 @@ struct PeerHello {
   uint64_t address;
 };
 
-enum class PeerOrder : uint32_t { kPostReceive = 1, kAwaitReceive, kSend, kSum, kLeave, kClose };
+enum class PeerOrder : uint32_t {
+  kPostReceive = 1,
+  kAwaitReceive,
+  kSend,
+  kSum,
+  kLeave,
+  kClose,
+  kJoin,
+  kSendToGroup,
+  kEndMember,
+  kCountDatagrams
+};
+// kJoin, kSendToGroup: the number of a multicast group. kCountDatagrams: waits until so many have come to the
+// queue pair that has joined, and says how many did.
 struct PeerMessage {
   PeerOrder order;
   uint32_t argument;
