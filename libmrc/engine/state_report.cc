@@ -123,6 +123,7 @@ constexpr Named<Counters> kCounters[] = {
     {"not_ready_received", &Counters::not_ready_received},
     {"reads_served", &Counters::reads_served},
     {"atomics_served", &Counters::atomics_served},
+    {"flushes_served", &Counters::flushes_served},
     {"paths_demoted", &Counters::paths_demoted},
     {"paths_restored", &Counters::paths_restored},
     {"duplicates", &Counters::duplicates},

@@ -33,8 +33,9 @@ enum AccessRight : uint8_t {
   kRemoteWrite = 1 << 1,
   kRemoteRead = 1 << 2,
   kRemoteAtomic = 1 << 3,
-  kLocalRead = 1 << 4,   // every region has it, no window
-  kWindowBind = 1 << 5,  // windows may be bound to the region
+  kLocalRead = 1 << 4,    // every region has it, no window
+  kWindowBind = 1 << 5,   // windows may be bound to the region
+  kRemoteFlush = 1 << 7,  // IBTA A19: what was written may be made visible to all
   // No right: its pages may come and go, and whoever wants to copy asks for them first.
   kOnDemand = 1 << 6,
 };

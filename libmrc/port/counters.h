@@ -84,6 +84,7 @@ struct Counters {
   // Operations carried out for the peer.
   uint64_t reads_served = 0;
   uint64_t atomics_served = 0;
+  uint64_t flushes_served = 0;
   // Paths: these two as the requester sees them, and all changes of state by cause.
   uint64_t paths_demoted = 0;
   uint64_t paths_restored = 0;

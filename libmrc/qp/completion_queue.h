@@ -36,6 +36,7 @@ enum class CompletionKind : uint8_t {
   kCompareSwap,
   kFetchAdd,
   kAtomicWrite,
+  kFlush,
   kBindWindow,
   kLocalInvalidate,
   kReceive,

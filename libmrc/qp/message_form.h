@@ -25,6 +25,8 @@ constexpr Opcode message_opcode(Operation operation, bool first, bool last) {
       return Opcode::kFetchAdd;
     case Operation::kAtomicWrite:
       return Opcode::kAtomicWrite;
+    case Operation::kFlush:
+      return Opcode::kFlush;
     case Operation::kWrite:
     case Operation::kWriteImm: {
       const bool immediate = operation == Operation::kWriteImm;

@@ -186,7 +186,24 @@ bool RcRequester::write_atomic_write(Context& cx, const SendRequest& request, ui
   return true;
 }
 
+// IBTA A19: FETH and RETH.
+void RcRequester::write_flush(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  Bth bth = rc_bth(cx, Opcode::kRcFlushOnWire, at_);
+  bth.ack_request = true;
+  FrameWriter frame = rc_frame(cx, buffer, Bth::kBytes + Feth::kBytes + Reth::kBytes);
+  frame.add(bth);
+  frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
+  frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
+  frame.end_headers();
+  unasked_ = 0;
+  rc_commit(cx, frame.finish(0));
+}
+
 bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  if (request.operation == Operation::kFlush) {
+    write_flush(cx, request, buffer);
+    return true;
+  }
   if (request.operation == Operation::kAtomicWrite) return write_atomic_write(cx, request, buffer);
   const uint32_t mtu = cx.connection.mtu;
   const bool awaits = awaits_answer(request.operation);

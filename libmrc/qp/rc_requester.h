@@ -55,6 +55,7 @@ class RcRequester {
   bool send_packet(Context& cx, uint8_t* buffer);
   bool wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const;
   bool write_atomic_write(Context& cx, const SendRequest& request, uint8_t* buffer);
+  void write_flush(Context& cx, const SendRequest& request, uint8_t* buffer);
   bool write_packet(Context& cx, const SendRequest& request, uint8_t* buffer);
   // Packets that were sent and are not acknowledged; READs are limited by their number instead.
   uint32_t in_flight() const { return static_cast<uint32_t>(next_ - oldest_) - answer_psns_; }

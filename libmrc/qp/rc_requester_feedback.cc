@@ -150,8 +150,8 @@ void RcRequester::on_answer(Context& cx, const Packet& packet) {
 bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Packet& packet) {
   const std::span<const Segment> segments{request.segments(), request.segment_count};
   const bool atomic_ack = packet.bth.opcode == Opcode::kRcAtomicAcknowledge;
-  if (request.operation == Operation::kAtomicWrite) {
-    // IBTA A19: answered by a READ response without data.
+  if (!brings_data(request.operation)) {
+    // IBTA A19: ATOMIC WRITE and FLUSH are answered by a READ response without data.
     if (!atomic_ack && packet.payload.empty() && is_message_end(packet.bth.opcode)) return true;
     failure_ = CompletionStatus::kRemoteOperationError;
     return false;

@@ -6,6 +6,7 @@
 
 #include "libmrc/memory/place_bytes.h"
 #include "libmrc/qp/atomic_operation.h"
+#include "libmrc/qp/flush_operation.h"
 #include "libmrc/qp/message_form.h"
 #include "libmrc/qp/scatter.h"
 
@@ -85,7 +86,7 @@ RcResponder::Taken RcResponder::take(Context& cx, const Packet& packet) {
   if (!well_formed(cx, packet)) return refuse(packet, Aeth::kNakInvalidRequest);
   const uint16_t traits = traits_of(packet.bth.opcode);
   if ((traits & OpcodeTraits::kReadRequest) != 0) return take_read(cx, packet);
-  if ((traits & OpcodeTraits::kAtomicRequest) != 0) return take_atomic(cx, packet);
+  if ((traits & (OpcodeTraits::kAtomicRequest | OpcodeTraits::kFlush)) != 0) return take_atomic(cx, packet);
   const bool sends = (traits & OpcodeTraits::kSend) != 0;
   // IBTA 9.8.2: over an unreliable connection a message that cannot be taken is lost, and nobody is told.
   const Taken taken = lost_ ? Taken::kLost : sends ? take_send(cx, packet) : take_write(cx, packet);
@@ -194,11 +195,14 @@ RcResponder::Taken RcResponder::take_read(Context& cx, const Packet& packet) {
   return Taken::kDone;
 }
 
+// A FLUSH is answered as an ATOMIC WRITE is, and its answer can be asked for again like one.
 RcResponder::Taken RcResponder::take_atomic(Context& cx, const Packet& packet) {
   uint64_t before = 0;
+  const bool flushes = packet.bth.opcode == Opcode::kRcFlush;
   Answer* answer = add_answer();
   if (answer == nullptr) return refuse(packet, Aeth::kNakInvalidRequest);
-  const uint8_t syndrome = execute_atomic(cx, packet.bth.opcode, packet.atomic, &before);
+  const uint8_t syndrome = flushes ? execute_flush(cx, packet.feth, packet.reth)
+                                   : execute_atomic(cx, packet.bth.opcode, packet.atomic, &before);
   if (syndrome != Aeth::kAck) {
     answer->due = false;
     --pending_;
@@ -207,7 +211,7 @@ RcResponder::Taken RcResponder::take_atomic(Context& cx, const Packet& packet) {
   }
   answer->first = answer->last = answer->from = answer->at = packet.bth.psn;
   answer->atomic = true;
-  answer->silent = packet.bth.opcode == Opcode::kRcAtomicWrite;
+  answer->silent = flushes || packet.bth.opcode == Opcode::kRcAtomicWrite;
   answer->result = before;
   answer->msn = ++msn_;
   ++expected_;
@@ -239,11 +243,12 @@ void RcResponder::on_duplicate(Context& cx, const Packet& packet) {
   ++cx.services.counters.duplicates;
   const Psn psn = packet.bth.psn;
   const uint16_t traits = traits_of(packet.bth.opcode);
-  if ((traits & (OpcodeTraits::kReadRequest | OpcodeTraits::kAtomicRequest)) == 0) {
+  constexpr uint16_t kAtomic = OpcodeTraits::kAtomicRequest | OpcodeTraits::kFlush;
+  if ((traits & (OpcodeTraits::kReadRequest | kAtomic)) == 0) {
     ack_due_ = true;
     return;
   }
-  const bool atomic = (traits & OpcodeTraits::kAtomicRequest) != 0;
+  const bool atomic = (traits & kAtomic) != 0;
   for (uint64_t index = first_answer_; index != end_answer_; ++index) {
     Answer& answer = answer_at(index);
     if (psn < answer.first || psn > answer.last) continue;

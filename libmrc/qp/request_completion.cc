@@ -19,6 +19,8 @@ CompletionKind completion_kind(Operation operation) {
       return CompletionKind::kFetchAdd;
     case Operation::kAtomicWrite:
       return CompletionKind::kAtomicWrite;
+    case Operation::kFlush:
+      return CompletionKind::kFlush;
     case Operation::kBindWindow:
       return CompletionKind::kBindWindow;
     case Operation::kLocalInvalidate:

@@ -317,6 +317,18 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
     return true;
   }
 
+  if (request.operation == Operation::kFlush) {
+    FrameWriter frame = begin_frame(chosen, prefix, buffer, common + Feth::kBytes + Reth::kBytes);
+    frame.add(bth);
+    frame.add(meth);
+    frame.add(time);
+    frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
+    frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
+    frame.end_headers();
+    cx.services.transmitter.commit(plane, frame.finish(0));
+    return true;
+  }
+
   const bool reads = request.operation == Operation::kRead;
   const bool writes = request.operation == Operation::kWrite || request.operation == Operation::kWriteImm;
   if (reads) bytes = 0;

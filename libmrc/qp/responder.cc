@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "libmrc/qp/atomic_operation.h"
+#include "libmrc/qp/flush_operation.h"
 #include "libmrc/qp/requester.h"
 #include "libmrc/qp/scatter.h"
 
@@ -292,10 +293,12 @@ size_t Responder::held_ordered() const {
       std::count_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return entry.used; }));
 }
 
-// READs and atomics look at memory, so they wait until everything before them has arrived.
+// READs, atomics and FLUSHes look at memory, so they wait until everything before them has arrived.
 Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
-  const bool reads = packet.bth.opcode == Opcode::kReadRequest;
-  const uint8_t right = reads ? uint8_t{kRemoteRead} : atomic_right(packet.bth.opcode);
+  const Opcode opcode = packet.bth.opcode;
+  const uint8_t right = opcode == Opcode::kReadRequest ? uint8_t{kRemoteRead}
+                        : opcode == Opcode::kFlush     ? uint8_t{kRemoteFlush}
+                                                       : atomic_right(opcode);
   const auto free =
       std::find_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return !entry.used; });
   if (free == ordered_.end()) {
@@ -308,7 +311,7 @@ Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uin
   }
   // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
   if (cx.responses.size() + held_ordered() >= cx.responses.capacity()) return Placed::kDropped;
-  *free = {true, packet.bth.psn, packet.bth.opcode, packet.meth.msn, packet.reth, packet.atomic};
+  *free = {true, packet.bth.psn, opcode, packet.meth.msn, packet.reth, packet.atomic, packet.feth};
   *passing |= ReceiveWindow::kOrdered;
   return Placed::kRecorded;
 }
@@ -318,10 +321,8 @@ void Responder::carry_out(Context& cx, Psn psn) {
                                   [psn](const Ordered& each) { return each.used && each.psn == psn; });
   const Ordered ordered = *entry;
   entry->used = false;
-  if (ordered.opcode != Opcode::kReadRequest) {
-    carry_out_atomic(cx, ordered);
-    return;
-  }
+  if (ordered.opcode == Opcode::kFlush) return carry_out_flush(cx, ordered);
+  if (ordered.opcode != Opcode::kReadRequest) return carry_out_atomic(cx, ordered);
   const Reth& reth = ordered.reth;
   if (reth.message_bytes > 0 && cx.services.memory.translate(reth.key, cx.connection.domain, reth.address,
                                                              reth.message_bytes, kRemoteRead) == nullptr) {
@@ -342,6 +343,16 @@ void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
   cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
 }
 
+// Answered as an atomic is, without a result.
+void Responder::carry_out_flush(Context& cx, const Ordered& ordered) {
+  const uint8_t syndrome = execute_flush(cx, ordered.feth, ordered.reth);
+  if (syndrome != Aeth::kAck) {
+    nak_ = ResponderFault{ordered.psn, syndrome, false};
+    return;
+  }
+  cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, 0, ordered.psn});
+}
+
 // Data that answer a READ or atomic of ours.
 Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uint8_t* passing) {
   const auto index = cx.reads.find(packet.meth.msn);
@@ -355,7 +366,7 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
   if (packet.bth.opcode == Opcode::kAtomicAcknowledge) {
     uint8_t result[sizeof(uint64_t)];
     std::memcpy(result, &packet.atomic_ack.original, sizeof result);
-    fits = is_atomic(request.operation) &&
+    fits = request.operation != Operation::kRead &&
            (!brings_data(request.operation) ||
             scatter(cx.services.memory, cx.connection.domain, segments, 0, result));
   } else {

@@ -53,7 +53,7 @@ class Responder {
   const ReceiveWindow& window() const { return window_; }
 
  private:
-  // A READ or atomic that waits for its turn.
+  // A READ, atomic or FLUSH that waits for its turn.
   struct Ordered {
     bool used = false;
     Psn psn;
@@ -61,6 +61,7 @@ class Responder {
     uint16_t msn = 0;
     Reth reth;
     AtomicEth atomic;
+    Feth feth;
   };
   // The packet that asked for the next SACK.
   struct Trigger {
@@ -93,6 +94,7 @@ class Responder {
   void deliver_receive(Context& cx, Psn psn);
   void carry_out(Context& cx, Psn psn);
   void carry_out_atomic(Context& cx, const Ordered& ordered);
+  void carry_out_flush(Context& cx, const Ordered& ordered);
 
   void send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe);
   void answer_probes(Context& cx);

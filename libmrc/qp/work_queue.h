@@ -23,6 +23,7 @@ enum class Operation : uint8_t {
   kCompareSwap,
   kFetchAdd,
   kAtomicWrite,
+  kFlush,
   kBindWindow,
   kLocalInvalidate,
 };
@@ -30,7 +31,8 @@ enum class Operation : uint8_t {
 // Operations whose completion waits for an answer of its own.
 constexpr bool awaits_answer(Operation operation) {
   return operation == Operation::kRead || operation == Operation::kCompareSwap ||
-         operation == Operation::kFetchAdd || operation == Operation::kAtomicWrite;
+         operation == Operation::kFetchAdd || operation == Operation::kAtomicWrite ||
+         operation == Operation::kFlush;
 }
 // Operations on eight bytes at once.
 constexpr bool is_atomic(Operation operation) {
@@ -39,7 +41,7 @@ constexpr bool is_atomic(Operation operation) {
 }
 // Operations whose answer brings data.
 constexpr bool brings_data(Operation operation) {
-  return awaits_answer(operation) && operation != Operation::kAtomicWrite;
+  return awaits_answer(operation) && operation != Operation::kAtomicWrite && operation != Operation::kFlush;
 }
 // Operations that no packet is sent for.
 constexpr bool is_local(Operation operation) {
@@ -122,6 +124,15 @@ struct SendRequest {
     return {remote_key, MemoryKey{static_cast<uint32_t>(compare_add)}, remote_address,
             swap,       static_cast<uint8_t>(compare_add >> 32),       (compare_add >> 40 & 1) != 0};
   }
+
+  // kFlush: it has a length there, and no data here.
+  void set_flush(uint8_t placement, uint8_t selectivity, uint32_t length) {
+    compare_add = length;
+    swap = static_cast<uint64_t>(selectivity) << 8 | placement;
+  }
+  uint8_t flush_placement() const { return static_cast<uint8_t>(swap); }
+  uint8_t flush_selectivity() const { return static_cast<uint8_t>(swap >> 8); }
+  uint32_t flush_length() const { return static_cast<uint32_t>(compare_add); }
 
   // IBTA A14: the shared receive queue that a request of XRC names.
   void set_named_queue(uint32_t number) {

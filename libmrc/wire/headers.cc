@@ -111,6 +111,16 @@ void Peth::store(uint8_t* to) const {
   time.store(to + 12);
 }
 
+Feth Feth::load(const uint8_t* from) {
+  return {.placement = static_cast<uint8_t>(from[3] & 0xF),
+          .selectivity = static_cast<uint8_t>(from[3] >> 4 & 3)};
+}
+
+void Feth::store(uint8_t* to) const {
+  std::memset(to, 0, 3);
+  to[3] = static_cast<uint8_t>((selectivity & 3) << 4 | (placement & 0xF));
+}
+
 Erth Erth::load(const uint8_t* from) {
   return {.operation = static_cast<EndpointOperation>(from[1] & 3),
           .vendor_info = from[3],

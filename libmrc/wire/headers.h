@@ -42,6 +42,7 @@ enum class Opcode : uint8_t {
   kSendOnlyInvalidate = 0xD7,
   kEndpointRequest = 0xD8,
   kEndpointResponse = 0xD9,
+  kFlush = 0xDA,  // IBTA's 0x1C is MRC's SACK
   kSack = 0xDC,
   kNack = 0xDD,
   kProbe = 0xDE,
@@ -70,6 +71,8 @@ enum class Opcode : uint8_t {
   kRcAtomicWrite = 0x15,  // in here, as its kin of MRC; on the wire it is the next one
   kRcSendLastInvalidate = 0x16,
   kRcSendOnlyInvalidate = 0x17,
+  kRcFlush = 0x1A,  // likewise
+  kRcFlushOnWire = 0x1C,
   kRcAtomicWriteOnWire = 0x1D,
 
   kUdSendOnly = 0x64,
@@ -163,6 +166,20 @@ struct AtomicAckEth {
   uint64_t original = 0;  // what was at the address before
 
   static AtomicAckEth load(const uint8_t* from);
+  void store(uint8_t* to) const;
+};
+
+// IBTA A19: what a FLUSH makes of the data, and of which.
+struct Feth {
+  static constexpr size_t kBytes = 4;
+  static constexpr uint8_t kGlobal = 1 << 0;      // visible to all
+  static constexpr uint8_t kPersistent = 1 << 1;  // kept without power
+  static constexpr uint8_t kRange = 0;
+  static constexpr uint8_t kRegion = 1;  // all of it, whatever the RETH says
+  uint8_t placement = 0;                 // 4 bits
+  uint8_t selectivity = kRange;          // 2 bits
+
+  static Feth load(const uint8_t* from);
   void store(uint8_t* to) const;
 };
 

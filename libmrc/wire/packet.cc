@@ -287,6 +287,21 @@ DecodeError decode_single(const uint8_t* at, size_t bytes, Packet* out, Header P
   return expect_no_payload(bytes - header_bytes, out);
 }
 
+// IBTA A19: what to flush and how, and no data.
+DecodeError decode_flush(const uint8_t* at, size_t bytes, Packet* out) {
+  if (bytes < Feth::kBytes + Reth::kBytes) return DecodeError::kTruncated;
+  take(&at, &out->feth);
+  take(&at, &out->reth);
+  return expect_no_payload(bytes - Feth::kBytes - Reth::kBytes, out);
+}
+
+DecodeError decode_stream_flush(const uint8_t* at, size_t bytes, Packet* out) {
+  const size_t header_bytes = stream_header_bytes(out->bth);
+  if (bytes < header_bytes) return DecodeError::kTruncated;
+  take_stream_headers(&at, out);
+  return decode_flush(at, bytes - header_bytes, out);
+}
+
 [[gnu::noinline]] DecodeError decode_extension(const uint8_t* at, size_t bytes, Packet* out) {
   const uint16_t traits = traits_of(out->bth.opcode);
   if ((traits & (OpcodeTraits::kSend | OpcodeTraits::kReadResponse)) != 0)
@@ -294,6 +309,7 @@ DecodeError decode_single(const uint8_t* at, size_t bytes, Packet* out, Header P
   if ((traits & OpcodeTraits::kReadRequest) != 0) return decode_single(at, bytes, out, &Packet::reth);
   if ((traits & OpcodeTraits::kAtomicRequest) != 0) return decode_single(at, bytes, out, &Packet::atomic);
   if ((traits & OpcodeTraits::kAtomicAck) != 0) return decode_single(at, bytes, out, &Packet::atomic_ack);
+  if ((traits & OpcodeTraits::kFlush) != 0) return decode_stream_flush(at, bytes, out);
   return DecodeError::kUnknownOpcode;
 }
 
@@ -345,7 +361,12 @@ DecodeError decode_atomic_write(const uint8_t* at, size_t bytes, Packet* out) {
 [[gnu::noinline]] DecodeError decode_plain_rc(const uint8_t* at, size_t bytes, Packet* out) {
   using T = OpcodeTraits;
   if (out->bth.opcode == Opcode::kRcAtomicWriteOnWire) return decode_atomic_write(at, bytes, out);
-  if (out->bth.opcode == Opcode::kRcAtomicWrite) return DecodeError::kUnknownOpcode;
+  if (out->bth.opcode == Opcode::kRcFlushOnWire) {
+    out->bth.opcode = Opcode::kRcFlush;
+    return decode_flush(at, bytes, out);
+  }
+  if (out->bth.opcode == Opcode::kRcAtomicWrite || out->bth.opcode == Opcode::kRcFlush)
+    return DecodeError::kUnknownOpcode;
   const Opcode opcode = out->bth.opcode;
   const uint16_t traits = traits_of(opcode);
   if (traits == 0 && opcode != Opcode::kRcAcknowledge) return DecodeError::kUnknownOpcode;
@@ -389,8 +410,9 @@ DecodeError decode_control(const uint8_t* at, size_t bytes, Packet* out, Header 
   const auto opcode = static_cast<uint8_t>(out->bth.opcode);
   const bool mrc = opcode >> 5 == kMrcXrcFamily;
   const auto low = static_cast<Opcode>(opcode & 0x1F);
-  // ATOMIC WRITE is no operation of XRC; what MRC says besides requests it says as ever.
-  if (low == Opcode::kRcAtomicWrite || low == Opcode::kRcAtomicWriteOnWire || (mrc && !names_queue(low)))
+  // ATOMIC WRITE and FLUSH are no operations of XRC; what MRC says besides requests it says as ever.
+  if (low == Opcode::kRcAtomicWrite || low == Opcode::kRcAtomicWriteOnWire || low == Opcode::kRcFlush ||
+      low == Opcode::kRcFlushOnWire || (mrc && !names_queue(low)))
     return DecodeError::kUnknownOpcode;
   out->xrc = true;
   out->bth.opcode = mrc ? to_mrc(low) : low;

@@ -61,6 +61,7 @@ struct Packet {
   MemoryKey invalidate_key{};
   AtomicEth atomic;  // of an ATOMIC WRITE: what it writes is swap_or_add, as it lies in memory
   AtomicAckEth atomic_ack;
+  Feth feth;  // of a FLUSH, with a RETH
   Deth deth;
   Aeth aeth;
   Sack sack;
@@ -106,7 +107,8 @@ struct OpcodeTraits {
     kReadResponse = 1 << 3,
     kAtomicRequest = 1 << 4,
     kAtomicAck = 1 << 5,
-    kRequest = kSend | kWrite | kReadRequest | kReadResponse | kAtomicRequest | kAtomicAck,
+    kFlush = 1 << 10,
+    kRequest = kSend | kWrite | kReadRequest | kReadResponse | kAtomicRequest | kAtomicAck | kFlush,
     kStart = 1 << 6,
     kEnd = 1 << 7,
     kImmediate = 1 << 8,
@@ -138,6 +140,9 @@ struct OpcodeTraits {
       kAtomicRequest | kOnly,       // 0x15 ATOMIC WRITE
       kSend | kEnd | kInvalidate,   // 0x16 SEND Last with Invalidate
       kSend | kOnly | kInvalidate,  // 0x17 SEND Only with Invalidate
+      0,                            // 0x18
+      0,                            // 0x19
+      kFlush | kOnly,               // 0x1A FLUSH
   };
 };
 
@@ -190,7 +195,7 @@ constexpr bool is_read_response(Opcode op) {
 constexpr bool is_atomic_request(Opcode op) {
   return op == Opcode::kCompareSwap || op == Opcode::kFetchAdd || op == Opcode::kAtomicWrite;
 }
-// Takes a PSN: WRITE, SEND, READ request and response, atomics and their acknowledgement.
+// Takes a PSN: WRITE, SEND, READ request and response, atomics and their acknowledgement, FLUSH.
 constexpr bool is_request(Opcode op) {
   return is_mrc(op) && (traits_of(op) & OpcodeTraits::kRequest) != 0;
 }

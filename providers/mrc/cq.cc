@@ -72,6 +72,9 @@ ibv_wc_status to_verbs(CompletionStatus status) {
   return IBV_WC_GENERAL_ERR;
 }
 
+// IBV_WC_FLUSH, which older headers do not know.
+constexpr auto kFlushCompletion = static_cast<ibv_wc_opcode>(8);
+
 ibv_wc_opcode to_verbs(CompletionKind kind) {
   switch (kind) {
     case CompletionKind::kSend:
@@ -86,6 +89,8 @@ ibv_wc_opcode to_verbs(CompletionKind kind) {
       return IBV_WC_FETCH_ADD;
     case CompletionKind::kAtomicWrite:
       return IBV_WC_ATOMIC_WRITE;
+    case CompletionKind::kFlush:
+      return kFlushCompletion;
     case CompletionKind::kBindWindow:
       return IBV_WC_BIND_MW;
     case CompletionKind::kLocalInvalidate:

@@ -19,6 +19,9 @@ namespace {
 
 constexpr uint32_t kNoVendor = 0xFFFFFF;  // there is no hardware and so no vendor's OUI
 // As the kernel counts them; not in every header.
+#ifdef MRC_HAS_FLUSH
+constexpr uint64_t kCanFlushGlobally = uint64_t{1} << 38;
+#endif
 constexpr uint64_t kCanWriteAtomically = uint64_t{1} << 40;
 
 constexpr uint32_t kPart = 0x4D5243;  // "MRC"
@@ -76,6 +79,9 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.phys_port_cnt = 1;
   all.phys_port_cnt_ex = 1;
   all.device_cap_flags_ex = device.device_cap_flags | kCanWriteAtomically;
+#ifdef MRC_HAS_FLUSH
+  all.device_cap_flags_ex |= kCanFlushGlobally;
+#endif
   // Memory is never pinned, so what costs NICs much is little here.
   all.odp_caps.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
   constexpr uint32_t kMessages = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;

@@ -18,9 +18,13 @@
 namespace mrc::provider {
 namespace {
 
-constexpr int kAccessKnown = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-                             IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |
-                             IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND | IBV_ACCESS_OPTIONAL_RANGE;
+// IBV_ACCESS_FLUSH_GLOBAL, which older headers do not know. Not the one behind it: nothing is persistent
+// here.
+constexpr int kAccessFlushGlobal = 1 << 8;
+constexpr int kAccessKnown = kAccessFlushGlobal | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+                             IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND |
+                             IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_ON_DEMAND |
+                             IBV_ACCESS_OPTIONAL_RANGE;
 
 // What advice about memory may be.
 constexpr unsigned kAdvicesKnown = IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT + 1;
@@ -69,6 +73,7 @@ uint8_t rights_of(int access) {
   if ((access & IBV_ACCESS_REMOTE_ATOMIC) != 0) rights |= kRemoteAtomic;
   if ((access & IBV_ACCESS_MW_BIND) != 0) rights |= kWindowBind;
   if ((access & IBV_ACCESS_ON_DEMAND) != 0) rights |= kOnDemand;
+  if ((access & kAccessFlushGlobal) != 0) rights |= kRemoteFlush;
   return rights;
 }
 

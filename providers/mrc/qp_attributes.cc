@@ -70,11 +70,14 @@ Masks masks_of(const Transition& transition, ibv_qp_type type) {
   return type == IBV_QPT_UC ? transition.unreliable : transition.reliable;
 }
 
+constexpr unsigned kFlushGlobal = 1 << 8;  // IBV_ACCESS_FLUSH_GLOBAL, which older headers do not know
+
 uint8_t remote_rights(unsigned access) {
   uint8_t rights = 0;
   if ((access & IBV_ACCESS_REMOTE_WRITE) != 0) rights |= kRemoteWrite;
   if ((access & IBV_ACCESS_REMOTE_READ) != 0) rights |= kRemoteRead;
   if ((access & IBV_ACCESS_REMOTE_ATOMIC) != 0) rights |= kRemoteAtomic;
+  if ((access & kFlushGlobal) != 0) rights |= kRemoteFlush;
   return rights;
 }
 

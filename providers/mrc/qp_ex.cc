@@ -92,6 +92,21 @@ void begin_atomic_write(ibv_qp_ex* verbs, uint32_t key, uint64_t address, const 
     qp->build_error = error;
 }
 
+#ifdef MRC_HAS_FLUSH
+void begin_flush(ibv_qp_ex* verbs, uint32_t key, uint64_t address, size_t bytes, uint8_t placement,
+                 uint8_t selectivity) {
+  SendRequest* request = begin(verbs, IBV_WR_FLUSH);
+  if (request == nullptr) return;
+  const bool whole = selectivity == IBV_FLUSH_MR;
+  const bool known = (placement & ~(IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)) == 0 && placement != 0 &&
+                     (whole || selectivity == IBV_FLUSH_RANGE) && bytes <= UINT32_MAX;
+  if (!known) Qp::of(verbs)->build_error = EINVAL;
+  request->remote_key = MemoryKey{key};
+  request->remote_address = address;
+  request->set_flush(placement, selectivity, static_cast<uint32_t>(bytes));
+}
+#endif
+
 void begin_send(ibv_qp_ex* verbs, ibv_wr_opcode opcode, uint32_t immediate = 0) {
   if (SendRequest* request = begin(verbs, opcode); request != nullptr) request->immediate = immediate;
 }
@@ -163,6 +178,9 @@ void offer_calls(Qp* qp) {
     begin_atomic(verbs, IBV_WR_ATOMIC_FETCH_AND_ADD, key, address, add, 0);
   };
   calls.wr_atomic_write = begin_atomic_write;
+#ifdef MRC_HAS_FLUSH
+  calls.wr_flush = begin_flush;
+#endif
   calls.wr_local_inv = [](ibv_qp_ex* verbs, uint32_t key) { begin_send(verbs, IBV_WR_LOCAL_INV, key); };
   calls.wr_bind_mw = begin_bind;
   calls.wr_set_ud_addr = set_datagram_address;
@@ -189,6 +207,9 @@ uint64_t operations_of(ibv_qp_type type) {
     known |=
         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
   if (type == IBV_QPT_RC) known |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+#ifdef MRC_HAS_FLUSH
+  if (type == IBV_QPT_RC) known |= IBV_QP_EX_WITH_FLUSH;
+#endif
   return known;
 }
 

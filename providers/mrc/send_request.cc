@@ -55,6 +55,11 @@ constexpr uint32_t kAtomicBytes = 8;
     case IBV_WR_ATOMIC_WRITE:
       if (type == IBV_QPT_RC) return Operation::kAtomicWrite;
       break;
+#ifdef MRC_HAS_FLUSH
+    case IBV_WR_FLUSH:
+      if (type == IBV_QPT_RC) return Operation::kFlush;
+      break;
+#endif
     default:
       break;
   }
@@ -98,7 +103,7 @@ uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
 }
 
 [[gnu::hot]] int set_segments(const Qp& qp, const ibv_sge* from, size_t count, SendRequest* to) {
-  if (count > qp.capacity.max_send_sge) return EINVAL;
+  if (count > qp.capacity.max_send_sge || to->operation == Operation::kFlush) return EINVAL;
   const uint64_t bytes = copy_segments(from, count, to->segments());
   if (bytes > limits::kMessageBytes) return EINVAL;
   if (is_atomic(to->operation) && bytes < kAtomicBytes) return EINVAL;
@@ -110,7 +115,7 @@ uint64_t copy_segments(const ibv_sge* from, size_t count, Segment* to) {
 }
 
 int add_inline(const Qp& qp, const void* from, size_t bytes, SendRequest* to) {
-  if (brings_data(to->operation)) return EINVAL;
+  if (brings_data(to->operation) || to->operation == Operation::kFlush) return EINVAL;
   if (bytes > qp.capacity.max_inline_data - to->bytes) return EINVAL;
   to->flags |= kInline;
   if (bytes > 0) std::memcpy(to->inline_data() + to->bytes, from, bytes);
@@ -147,6 +152,8 @@ int set_arguments(const ibv_send_wr& from, SendRequest* to) {
       to->compare_add = from.wr.atomic.compare_add;
       to->swap = from.wr.atomic.swap;
       break;
+    case Operation::kFlush:
+      return EINVAL;  // ibv_send_wr has no room for what it needs
   }
   return 0;
 }
