@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The libraries and applications above the verbs, as Debian has them, on mrc0: UCX, Open MPI, libfabric, fio.
+# The libraries and applications above the verbs, as Debian has them, on mrc0: UCX, Open MPI, libfabric, fio, gloo,
+# iSER, QEMU.
 # apps.sh SOURCE_DIR BUILD_DIR CASE [as-nobody]
 set -euo pipefail
 
@@ -139,7 +140,63 @@ fio_refuses() {
   grep -qF "$2" "$scratch/client.log" || fail "fio does not say: $2"
 }
 
+# iser LOGINS: tgt's daemon with a disk, which libiscsi's tools log in to by iSER, one after the other; then one of them writes
+# to the disk and reads it back. Ports of rdma_cm are those of this case alone, so tgtd may have its own; it takes no other.
+iser() {
+  local target=iqn.2024-01.test:disk initiator=iqn.2024-01.test:initiator url i
+  command -v tgtd >/dev/null || skip 'there is no tgtd (tgt)'
+  command -v iscsi-inq >/dev/null || skip 'there is no iscsi-inq (libiscsi-bin)'
+  url=iser://127.0.0.1:3260/$target/1
+  export TGT_IPC_SOCKET=$scratch/tgt
+  truncate -s 16M "$scratch/disk"
+  mrc_start "$scratch/tgtd.log" "${as_user[@]}" tgtd -f -C 7 --iser pool_sz_mb=64 --iscsi "portal=127.0.0.1:$(free_port)"
+  await_cm_listener 0106 3260 "$mrc_pid" || fail 'tgtd does not listen'
+  tgt() { tgtadm -C 7 --lld iser "$@" || fail "tgtadm refuses: $*"; }
+  tgt --mode target --op new --tid 1 -T "$target"
+  tgt --mode logicalunit --op new --tid 1 --lun 1 -b "$scratch/disk"
+  tgt --mode target --op bind --tid 1 -I ALL
+  tgt --mode target --op bind --tid 1 -Q "$initiator"
+  for ((i = 1; i <= $1; ++i)); do
+    "${as_user[@]}" iscsi-inq -i "$initiator" "$url" >"$scratch/login.log" 2>&1 || fail "login $i failed"
+    grep -q 'DIRECT_ACCESS' "$scratch/login.log" || fail "after login $i there is no disk"
+  done
+  "${as_user[@]}" iscsi-test-cu -i "$initiator" -d -t SCSI.Read16.Simple,SCSI.Write16.Simple,SCSI.WriteVerify16.Simple "$url" \
+    >"$scratch/test.log" 2>&1 || fail 'iscsi-test-cu is not content'
+  grep -qE 'tests +3 +3 +3 +0' "$scratch/test.log" || fail 'iscsi-test-cu did not pass its three tests'
+  cat "$scratch/test.log"
+}
+
+# gloo RANKS: all-reduces over gloo's ibverbs transport.
+gloo() {
+  local rank pids=()
+  [[ -x $bin/gloo_check ]] || skip 'gloo_check was not built: there is no libgloo-dev with its ibverbs transport'
+  mkdir -m 777 "$scratch/store"
+  for ((rank = 0; rank < $1; ++rank)); do
+    mrc_start "$scratch/rank.$rank.log" "${as_user[@]}" "$bin/gloo_check" "$rank" "$1" "$scratch/store"
+    pids+=("$mrc_pid")
+  done
+  for ((rank = 0; rank < $1; ++rank)); do
+    wait "${pids[rank]}" || fail "rank $rank ended with status $?"
+    grep -q 'all values are right' "$scratch/rank.$rank.log" || fail "rank $rank did not end well"
+  done
+  mrc_started=()
+}
+
+# migration: QEMU moves a running guest by rdma:.
+migration() {
+  local port status=0
+  port=$(free_port)
+  "${prefix[@]}" timeout -k 1 "${MRC_TEST_DEADLINE:-90}" python3 "${BASH_SOURCE[0]%/*}/migration.py" "$scratch" "$port" \
+    "$MRC_RUNDIR" "$bin/mrcrun" >"$scratch/migration.log" 2>&1 || status=$?
+  ((status != 77)) || skip "$(sed -n 's/^SKIPPED: //p' "$scratch/migration.log")"
+  ((status == 0)) || fail "the migration ended with status $status"
+  cat "$scratch/migration.log"
+}
+
 case $name in
+  iser) iser 20 ;;
+  gloo_4) gloo 4 ;;
+  migration) migration ;;
   ucx_info)
     "${as_user[@]}" ucx_info -d >"$scratch/info.log" 2>&1 || fail "ucx_info ended with status $?"
     for transport in rc_verbs ud_verbs; do

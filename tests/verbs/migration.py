@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+# Migrates a running virtual machine of Debian's QEMU over rdma: to another QEMU of this host and compares their memory.
+#   migration.py SCRATCH_DIR PORT RUN_DIRECTORY COMMAND...    COMMAND: what programs are started with (mrcrun)
+# The guest has no operating system: a few instructions that write to one megabyte again and again.
+import filecmp
+import json
+import os
+import platform
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+MEGABYTES = 64
+PATIENCE_S = 60
+
+
+def x86_guest(path):
+    """A boot sector in real mode: cx counts up and is written to all of 1 MiB - 64 KiB of memory below 0xA0000."""
+    code = bytes([
+        0xFA,                    # cli
+        0x31, 0xC9,              # xor cx, cx
+        # again:
+        0x41,                    # inc cx
+        0xBB, 0x00, 0x10,        # mov bx, 0x1000
+        # segment:
+        0x8E, 0xC3,              # mov es, bx
+        0x31, 0xFF,              # xor di, di
+        # word:
+        0x26, 0x89, 0x0D,        # mov es:[di], cx
+        0x83, 0xC7, 0x02,        # add di, 2
+        0x75, 0xF8,              # jnz word
+        0x81, 0xC3, 0x00, 0x10,  # add bx, 0x1000
+        0x81, 0xFB, 0x00, 0x90,  # cmp bx, 0x9000
+        0x72, 0xEB,              # jb segment
+        0xEB, 0xE5,              # jmp again
+    ])
+    with open(path, "wb") as image:
+        image.write(code.ljust(510, b"\0") + b"\x55\xAA" + bytes(1474560 - 512))
+    return ["qemu-system-x86_64", "-machine", "pc", "-drive", f"if=floppy,format=raw,file={path}", "-boot", "a"], 0
+
+
+def arm_guest(path):
+    """The same at the beginning of the memory of QEMU's "virt", which is at 1 GiB."""
+    words = [
+        0xD2A80201,  # mov x1, #0x40100000
+        0xD2800002,  # mov x2, #0
+        0x91000442,  # again: add x2, x2, #1
+        0xAA0103E3,  # mov x3, x1
+        0xD2A80404,  # mov x4, #0x40200000
+        0xF8008462,  # word: str x2, [x3], #8
+        0xEB04007F,  # cmp x3, x4
+        0x54FFFFC3,  # b.lo word
+        0x17FFFFFA,  # b again
+    ]
+    with open(path, "wb") as image:
+        image.write(struct.pack(f"<{len(words)}I", *words))
+    return ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a57", "-device",
+            f"loader,file={path},addr=0x40000000,force-raw=on", "-device", "loader,addr=0x40000000,cpu-num=0"], 1 << 30
+
+
+class Machine:
+    def __init__(self, name, scratch, command, words):
+        self.control = os.path.join(scratch, f"{name}.qmp")
+        self.log = open(os.path.join(scratch, f"{name}.log"), "wb")
+        self.process = subprocess.Popen(
+            command + words + ["-accel", "tcg", "-m", str(MEGABYTES), "-nodefaults", "-display", "none", "-S",
+                               "-qmp", f"unix:{self.control},server=on,wait=off"],
+            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+        self.stream = None
+
+    def connect(self):
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                connection = socket.socket(socket.AF_UNIX)
+                connection.connect(self.control)
+                break
+            except OSError:
+                connection.close()
+                if self.process.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"{self.control}: QEMU does not answer") from None
+                time.sleep(0.05)
+        connection.settimeout(PATIENCE_S)
+        self.stream = connection.makefile("rw")
+        json.loads(self.stream.readline())
+        self.ask("qmp_capabilities")
+
+    def ask(self, command, **arguments):
+        self.stream.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+        self.stream.flush()
+        while True:
+            answer = json.loads(self.stream.readline())
+            if "error" in answer:
+                raise RuntimeError(f"{command}: {answer['error']['desc']}")
+            if "return" in answer:
+                return answer["return"]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+def await_listener(run_directory, port, machine):
+    end = time.monotonic() + PATIENCE_S
+    name = os.path.join(run_directory, f"cm.0106.{port}")
+    while not os.path.exists(name):
+        if machine.process.poll() is not None or time.monotonic() > end:
+            raise RuntimeError("the destination does not listen")
+        time.sleep(0.05)
+
+
+def migrate(source, uri):
+    source.ask("migrate-set-parameters", **{"downtime-limit": 2000, "max-bandwidth": 1 << 34})
+    source.ask("migrate", uri=uri)
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        state = source.ask("query-migrate")
+        if state.get("status") == "completed":
+            return state
+        if state.get("status") in ("failed", "cancelled"):
+            raise RuntimeError(f"the migration {state['status']}: {state.get('error-desc', 'no reason given')}")
+        time.sleep(0.05)
+    raise RuntimeError("the migration does not end")
+
+
+def main():
+    scratch, port, run_directory, command = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
+    guest = x86_guest if platform.machine() == "x86_64" else arm_guest
+    words, memory_at = guest(os.path.join(scratch, "guest.img"))
+    if shutil.which(words[0]) is None:
+        print(f"SKIPPED: there is no {words[0]}")
+        return 77
+    libraries = subprocess.run(["ldd", shutil.which(words[0])], capture_output=True, text=True, check=True).stdout
+    if "librdmacm" not in libraries:
+        print(f"SKIPPED: {words[0]} was built without rdma")
+        return 77
+    uri = f"rdma:127.0.0.1:{port}"
+    source = Machine("source", scratch, command, words)
+    destination = Machine("destination", scratch, command, words + ["-incoming", uri])
+    try:
+        source.connect()
+        source.ask("cont")
+        destination.connect()
+        await_listener(run_directory, port, destination)
+        time.sleep(1)  # the guest runs
+        state = migrate(source, uri)
+        images = []
+        for machine in (source, destination):
+            images.append(machine.control + ".memory")
+            machine.ask("pmemsave", val=memory_at, size=MEGABYTES << 20, filename=images[-1])
+        with open(images[0], "rb") as image:
+            written = image.read()[1 << 16:8 << 16] if memory_at == 0 else image.read()[1 << 20:2 << 20]
+        if not any(written):
+            raise RuntimeError("the guest has written nothing")
+        if not filecmp.cmp(*images, shallow=False):
+            raise RuntimeError("the memory of the two differs")
+        print(f"migrated {state['ram']['transferred']} bytes in {state['ram']['dirty-sync-count']} rounds; "
+              f"all {MEGABYTES} MiB are alike")
+    finally:
+        source.end()
+        destination.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
