@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "objects.h"
@@ -13,21 +14,30 @@ namespace {
 
 constexpr uint32_t kHeader = 40;  // the GRH
 
+enum class Made { kByOneThread, kByAThreadEach };
+
 // Some datagram queue pairs of this process.
 struct Crowd {
-  explicit Crowd(size_t count, uint32_t group_number) : group(group_of(device(), group_number)) {
+  explicit Crowd(size_t count, uint32_t group_number, Made made = Made::kByOneThread)
+      : group(group_of(device(), group_number)) {
     for (size_t i = 0; i < count; ++i) {
       Side& side = sides.emplace_back();
-      side.send_cq = make_cq();
-      side.receive_cq = make_cq();
-      side.memory = Memory(pd, 16384);
-      side.memory.fill(static_cast<uint8_t>(kSeedA + i));
-      side.qp = make_qp(pd, qp_wanted(side.send_cq, side.receive_cq, IBV_QPT_UD));
-      bring_to(side.qp, IBV_QPS_RTS);
+      if (made == Made::kByOneThread)
+        make(side, i);
+      else
+        std::thread([&] { make(side, i); }).join();
     }
     ibv_ah_attr address = address_of_self(device());
     address.grh.dgid = group;
     handle = own(ibv_create_ah(pd, &address), "ibv_create_ah");
+  }
+  void make(Side& side, size_t number) const {
+    side.send_cq = make_cq();
+    side.receive_cq = make_cq();
+    side.memory = Memory(pd, 16384);
+    side.memory.fill(static_cast<uint8_t>(kSeedA + number));
+    side.qp = make_qp(pd, qp_wanted(side.send_cq, side.receive_cq, IBV_QPT_UD));
+    bring_to(side.qp, IBV_QPS_RTS);
   }
   ~Crowd() {
     for (Side& side : sides) ibv_detach_mcast(side.qp, &group, 0);
@@ -65,6 +75,25 @@ CASE("multicast.every_other_member_gets_one_copy") {
     CHECK(crowd.sides[i].memory.has(kSeedA, 8192 + kHeader, 100, 0));
   }
   for (Side& side : crowd.sides) expect_quiet(side.receive_cq);
+}
+
+CASE("multicast.members_of_other_threads") {
+  Crowd crowd(4, 1, Made::kByAThreadEach);  // which may have engines of their own
+  for (size_t i = 0; i < 4; ++i) {
+    CHECK_OK(crowd.attach(i));
+    for (uint64_t id = 1; id <= 2; ++id) crowd.receive(i, id);
+  }
+  crowd.send(0);
+  for (size_t i = 1; i < 4; ++i) {
+    await(crowd.sides[i].receive_cq, 1, IBV_WC_SUCCESS);
+    CHECK(crowd.sides[i].memory.has(kSeedA, 8192 + kHeader, 100, 0));
+  }
+  for (Side& side : crowd.sides) expect_quiet(side.receive_cq);
+  CHECK_OK(crowd.detach(1));
+  crowd.send(3);
+  await(crowd.sides[0].receive_cq, 1, IBV_WC_SUCCESS);
+  await(crowd.sides[2].receive_cq, 2, IBV_WC_SUCCESS);
+  expect_quiet(crowd.sides[1].receive_cq);
 }
 
 CASE("multicast.grh_names_the_group") {
