@@ -16,8 +16,8 @@
 
 namespace mrc {
 
-// Threads: the ports belong to one thread at a time (the provider's lock of the engine). service() may run at the
-// same time on another thread, but on one only; open and the destructor run while neither is in use.
+// Threads: the ports belong to one thread at a time (the provider's lock of the engine). service() may run at
+// the same time on another thread, but on one only; open and the destructor run while neither is in use.
 class DevicePorts {
  public:
   // Null: `error` says what, why and what to do. Several devices may be open in one process.

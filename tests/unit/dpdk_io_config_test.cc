@@ -80,9 +80,10 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
 }
 
 TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
-  EXPECT_EQ(error_of("\n[device]\nplans = 4\n"),
-            "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, engines, mtu, gids, "
-            "transport, icrc");
+  EXPECT_EQ(
+      error_of("\n[device]\nplans = 4\n"),
+      "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, engines, mtu, gids, "
+      "transport, icrc");
   EXPECT_EQ(error_of("[device]\nplanes = 17\n"),
             "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
   EXPECT_EQ(error_of("[device]\nplanes = \"4\"\n"),
