@@ -3,6 +3,7 @@
 // interface, so that the requester is the same for all.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <variant>
 
@@ -20,31 +21,49 @@ struct CongestionConfig {
   NsccConfig nscc;                   // the other two; see nscc_defaults
 };
 
-// 'none': a window that never moves, with the same book-keeping as the others.
+// 'none': a window that never moves, with the same book-keeping as the others. But for one thing: several
+// senders whose packets are all trimmed and repeated at once can fill a wire with what is left of them, so
+// that none ever gets through. Who hears of a whole window that was trimmed, and of nothing that arrived,
+// sends half as much; what arrives gives it back.
 class FixedController {
  public:
   void reset(uint64_t window_bytes) {
     window_.reset(window_bytes);
+    most_ = window_bytes;
+    trimmed_ = 0;
     inflight_ = 0;
   }
   bool may_send(Nanoseconds) const { return window_.may_send(inflight()); }
   Nanoseconds next_send_at() const { return may_send(0) ? 0 : kNever; }
   void on_sent(Nanoseconds, uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
-  void on_sack(const SackSignal& sack) { forget(sack.newly_bytes); }
+  void on_sack(const SackSignal& sack) {
+    forget(sack.newly_bytes);
+    if (sack.newly_bytes == 0) return;
+    trimmed_ = 0;
+    if (window_.bytes() < most_) window_.reset(std::min(most_, window_.bytes() + sack.newly_bytes));
+  }
   void on_degree(Nanoseconds, uint8_t) {}
-  void on_trim_nack(Nanoseconds, uint64_t bytes, bool) { forget(bytes); }
+  void on_trim_nack(Nanoseconds, uint64_t bytes, bool) {
+    forget(bytes);
+    trimmed_ += bytes;
+    if (trimmed_ < window_.bytes()) return;
+    trimmed_ = 0;
+    window_.reset(std::max<uint64_t>(1, window_.bytes() / 2));  // a byte is one packet at a time
+  }
   void on_resource_nack(uint64_t bytes) { forget(bytes); }
   void on_loss(uint64_t bytes) { forget(bytes); }
   void on_timeout(uint64_t bytes) { forget(bytes); }
   void forget(uint64_t bytes) { inflight_ -= static_cast<int64_t>(bytes); }
   bool wants_answer(uint64_t bytes) const { return !window_.may_send(inflight() + bytes); }
   uint64_t cwnd() const { return window_.bytes(); }
-  uint64_t cwnd_max() const { return window_.bytes(); }
+  uint64_t cwnd_max() const { return most_; }
   Nanoseconds excuses_losses_before() const { return 0; }
   uint64_t inflight() const { return static_cast<uint64_t>(inflight_ > 0 ? inflight_ : 0); }
 
  private:
   FixedWindow window_;
+  uint64_t most_ = 0;
+  uint64_t trimmed_ = 0;  // since something arrived, or the window was halved
   int64_t inflight_ = 0;
 };
 

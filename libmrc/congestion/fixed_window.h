@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A congestion window that never moves: for tests, and for links that push back by themselves.
+// A congestion window that does not move by itself: for links that push back by themselves.
 #pragma once
 
 #include <cstdint>
