@@ -99,7 +99,7 @@ struct EndpointOptions {
   int access = IBV_ACCESS_REMOTE_WRITE;
   ibv_mtu mtu = IBV_MTU_4096;
   uint8_t reads = 1;      // READs and atomics under way, either way
-  uint8_t timeout = 14;   // 4 us * 2^14
+  uint8_t timeout = 17;   // half a second: the other side may have to wait for a CPU
   uint8_t rnr_retry = 2;  // 7 would be for ever
 };
 
