@@ -2,7 +2,6 @@
 #include "dpdk_io/host/group_page.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dpdk_io/host/file_lock.h"
 #include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/host/private_file.h"
 #include "dpdk_io/host/process_slot.h"
@@ -28,25 +28,6 @@ std::array<uint64_t, 2> words_of(const IpAddress& group) {
 }
 
 }  // namespace
-
-// Held by whoever changes the page; ends with the process.
-class GroupPage::Lock {
- public:
-  explicit Lock(const std::string& run_directory)
-      : fd_(open_private_file(group_file(run_directory), O_RDWR | O_CREAT)) {
-    if (fd_ < 0 || flock(fd_, LOCK_EX) != 0) error_ = errno;
-  }
-  ~Lock() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-  int error() const { return error_; }
-
- private:
-  int fd_;
-  int error_ = 0;
-};
 
 std::unique_ptr<GroupPage> GroupPage::open(const std::string& run_directory, uint32_t slot,
                                            std::string* error) {
@@ -116,7 +97,7 @@ GroupPage::Entry* GroupPage::make(const IpAddress& group) {
 }
 
 int GroupPage::join(const IpAddress& group) {
-  const Lock lock(run_directory_);
+  const FileLock lock(group_file(run_directory_));  // whoever changes the page
   if (lock.error() != 0) return lock.error();
   Entry* entry = find(group);
   if (entry == nullptr) entry = make(group);
@@ -147,7 +128,7 @@ void GroupPage::forget_if_dead(uint32_t slot) {
       page_->entries.begin(), page_->entries.begin() + used(),
       [&](const Entry& e) { return (e.members[slot / 64].load(std::memory_order_relaxed) & bit) != 0; });
   if (!joined) return;
-  const Lock lock(run_directory_);
+  const FileLock lock(group_file(run_directory_));  // whoever changes the page
   if (lock.error() == 0 && !slot_alive(run_directory_, slot)) remove_slot(slot);
 }
 

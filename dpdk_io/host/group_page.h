@@ -57,7 +57,6 @@ class GroupPage {
     std::array<Entry, kGroupsMax> entries;
   };
   static_assert(std::atomic<uint64_t>::is_always_lock_free);
-  class Lock;
 
   GroupPage(const std::string& run_directory, uint32_t slot, Page* page)
       : run_directory_(run_directory), slot_(slot), page_(page) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Ports that mrcd shares: who gets which frames, what programs may send, who gets which slot, and what mrcd
-// and programs do when the other one talks nonsense or ends.
+// and programs do when the other one talks nonsense or ends. One file, for all of it uses the same forged
+// frames, the same wire that is none, and the same two ends.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>

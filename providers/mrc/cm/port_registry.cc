@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <memory>
 #include <utility>
 
+#include "dpdk_io/host/file_lock.h"
 #include "dpdk_io/host/private_file.h"
 #include "dpdk_io/host/process_slot.h"
 
@@ -87,30 +87,16 @@ std::vector<cm::ServiceId> services_in(const std::string& run_directory) {
   return services;
 }
 
+// Locked while a file is changed. Readers need not: a file is replaced as a whole.
+std::string lock_file(const std::string& run_directory) {
+  return run_directory + "/cm.lock";
+}
+
 bool may_share(const PortRegistry::Binding& a, const PortRegistry::Binding& b) {
   return a.shared && b.shared && !a.listening && !b.listening;
 }
 
 }  // namespace
-
-// Held while a file is changed. Readers need none: a file is replaced as a whole.
-class PortRegistry::Lock {
- public:
-  explicit Lock(const std::string& run_directory)
-      : fd_(open_private_file(run_directory + "/cm.lock", O_RDWR | O_CREAT)) {
-    if (fd_ < 0 || flock(fd_, LOCK_EX) != 0) error_ = errno;
-  }
-  ~Lock() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-  int error() const { return error_; }
-
- private:
-  int fd_;
-  int error_ = 0;
-};
 
 PortRegistry::PortRegistry(const std::string& run_directory, uint32_t slot)
     : run_directory_(run_directory), slot_(slot) {
@@ -120,7 +106,7 @@ PortRegistry::PortRegistry(const std::string& run_directory, uint32_t slot)
 }
 
 void PortRegistry::remove_files_of_the_dead() const {
-  const Lock lock(run_directory_);
+  const FileLock lock(lock_file(run_directory_));
   bool foreign;
   for (const cm::ServiceId service : services_in(run_directory_))
     if (read(service, &foreign).empty() && !foreign) write(service, {});
@@ -213,7 +199,7 @@ int PortRegistry::write(cm::ServiceId service, const std::vector<Line>& lines) c
 // --- what ids do ---
 
 int PortRegistry::add(const Binding& binding) {
-  const Lock lock(run_directory_);
+  const FileLock lock(lock_file(run_directory_));
   if (lock.error() != 0) return lock.error();
   std::vector<Line> lines = read(binding.service);
   for (const Line& other : lines)
@@ -226,7 +212,7 @@ int PortRegistry::add(const Binding& binding) {
 }
 
 int PortRegistry::listen(const Binding& binding) {
-  const Lock lock(run_directory_);
+  const FileLock lock(lock_file(run_directory_));
   if (lock.error() != 0) return lock.error();
   std::vector<Line> lines = read(binding.service);
   Line* own = nullptr;
@@ -242,7 +228,7 @@ int PortRegistry::listen(const Binding& binding) {
 }
 
 void PortRegistry::remove(const Binding& binding) {
-  const Lock lock(run_directory_);
+  const FileLock lock(lock_file(run_directory_));
   std::vector<Line> lines = read(binding.service);
   // Of several that share it, one goes; one that listens is alone.
   const auto found =

@@ -42,7 +42,6 @@ class PortRegistry {
     uint64_t incarnation = 0;
     Binding binding;
   };
-  class Lock;
 
   void remove_files_of_the_dead() const;
   void look_around(Nanoseconds now) const;
