@@ -35,6 +35,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
                 transmitter_,
                 completions_,
                 peers_,
+                frames_,
                 endpoint_requests_,
                 receiver_share_,
                 config_.transport,

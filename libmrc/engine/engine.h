@@ -160,6 +160,7 @@ class Engine {
   Transmitter transmitter_;
   CompletionSink completions_;
   PeerTable peers_;
+  FrameTable frames_;
   EndpointRequests endpoint_requests_;
   ReceiverShare receiver_share_;
   Services services_;

@@ -44,7 +44,7 @@ void PathSet::clear(Path& path, uint64_t order) {
   const uint32_t relief = delivery_weight();
   path.late = false;
   path.suspicion = static_cast<uint16_t>(path.suspicion > relief ? path.suspicion - relief : 0);
-  if (order > path.lost_order) {
+  if (troubles_.empty() || order > trouble(path).lost_order) {
     // It carried something later: what it lost before was the usual kind.
     if (path.unexplained) count_loss();
     path.unexplained = false;
@@ -63,8 +63,9 @@ bool PathSet::lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds n
   PlaneInfo& plane = planes_[bad.plane];
   bad.late = false;  // settled
   // MRC 4.6: what a port took with it is no one's loss, nor is what was known before the path came back.
-  if (!port_is_up(bad.plane) || sent_at < bad.good_since || bad.state == PathState::kDenied) return false;
-  bad.lost_order = std::max(bad.lost_order, order);
+  if (!port_is_up(bad.plane) || sent_at < plane.good_since || bad.state == PathState::kDenied) return false;
+  if (!know_troubles() || sent_at < trouble(bad).good_since) return false;
+  trouble(bad).lost_order = std::max(trouble(bad).lost_order, order);
   const uint32_t weight = loss_weight();  // against what was usual before it
   const bool silent = bad.delivered_order < order;
   if (silent) {
@@ -99,7 +100,7 @@ bool PathSet::demote(PathId id, Nanoseconds now) {
   Path& bad = path(id);
   if (bad.state == PathState::kAssumedBad) bad.probe_successes = 0;
   if (bad.state == PathState::kAssumedBad || bad.state == PathState::kDenied) return false;
-  return take_out(bad, now, true);
+  return know_troubles() && take_out(bad, now, true);
 }
 
 size_t PathSet::floor() const {
@@ -139,14 +140,15 @@ void PathSet::assume_bad(Path& bad, Nanoseconds now) {
   tally(&PathCounters::assumed_bad);
   bad.reluctant = false;
   bad.suspicion = 0;
-  bad.demoted_at = now;
   bad.probe_successes = 0;
-  bad.probe_backoff = probe_interval();
+  PathTrouble& its = trouble(bad);
+  its.demoted_at = now;
+  its.probe_backoff = probe_interval();
   PlaneInfo& plane = planes_[bad.plane];
   if (plane.working == id_of(bad)) plane.working = kNoPath;
   // The first question is asked at once if it is known how long an answer takes: was it the path or bad luck?
   const Nanoseconds first = rtt_ != 0 ? rtt_ + random() % rtt_ : kNever;
-  const Nanoseconds regular = bad.probe_backoff / 2 + random() % bad.probe_backoff;
+  const Nanoseconds regular = its.probe_backoff / 2 + random() % its.probe_backoff;
   schedule_probe(bad, now + std::min(first, regular));
   report(bad);
 }
@@ -170,7 +172,7 @@ Path* PathSet::swap_candidate(const Path& bad, bool silent) {
     const bool b_answers = b.probe_successes > 0;
     if (a_answers != b_answers) return a_answers;
     if ((a.plane == bad.plane) != (b.plane == bad.plane)) return a.plane == bad.plane;
-    return a.demoted_at < b.demoted_at;
+    return trouble(a).demoted_at < trouble(b).demoted_at;
   };
   for (Path& path : paths_) {
     if (path.state != PathState::kAssumedBad || !port_is_up(path.plane)) continue;
@@ -185,12 +187,14 @@ Path* PathSet::swap_candidate(const Path& bad, bool silent) {
 void PathSet::bring_back(Path& good, Nanoseconds now, bool damp, uint64_t PathCounters::*why) {
   tally(why);
   good.state = PathState::kGood;
-  good.probe_at = kNever;
   good.suspicion = 0;
   good.mark_level = 0;
   good.clean_deliveries = 0;
   good.reluctant = good.late = false;
-  good.good_since = now;
+  if (know_troubles()) {
+    trouble(good).probe_at = kNever;
+    trouble(good).good_since = now;
+  }
   // MRC 4.5 [P], flap damping: should it fail again, it has to prove more.
   if (damp)
     good.probe_successes_needed =
@@ -206,13 +210,14 @@ void PathSet::keep_floor() {
     for (Path& path : paths_) {
       if (path.state != PathState::kAssumedBad || !port_is_up(path.plane)) continue;
       if (planes_[path.plane].in_use == share_) continue;
-      if (best == nullptr || std::pair(path.probe_successes, best->demoted_at) >
-                                 std::pair(best->probe_successes, path.demoted_at))
+      if (best == nullptr || std::pair(path.probe_successes, trouble(*best).demoted_at) >
+                                 std::pair(best->probe_successes, trouble(path).demoted_at))
         best = &path;
     }
     if (best == nullptr) return;
     const bool known_to_work = best->probe_successes > 0;
-    bring_back(*best, best->good_since, true, &PathCounters::restored_floor);
+    const Nanoseconds since = std::max(trouble(*best).good_since, planes_[best->plane].good_since);
+    bring_back(*best, since, true, &PathCounters::restored_floor);
     best->reluctant = !known_to_work;
   }
 }
@@ -220,7 +225,7 @@ void PathSet::keep_floor() {
 // -------------------------------------------------------------------------------------------------- probes
 
 void PathSet::schedule_probe(Path& bad, Nanoseconds at) {
-  bad.probe_at = at;
+  trouble(bad).probe_at = at;
   next_probe_ = std::min(next_probe_, at);
 }
 
@@ -234,8 +239,9 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds to
   planes_[probed.plane].silent_losses = 0;
   if (++probed.probe_successes < probed.probe_successes_needed) {
     // The round trip of this path: it carries nothing, and may be much faster than those that carry its load.
-    probed.probe_backoff = took != 0 ? std::max(config_.probe_interval, 4 * took) : probe_interval();
-    probed.probe_at = now + probed.probe_backoff / 2 + random() % probed.probe_backoff;
+    PathTrouble& its = trouble(probed);
+    its.probe_backoff = took != 0 ? std::max(config_.probe_interval, 4 * took) : probe_interval();
+    its.probe_at = now + its.probe_backoff / 2 + random() % its.probe_backoff;
     refresh_next_probe();
     return false;
   }
@@ -246,8 +252,9 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds to
   // soon.
   for (Path& other : paths_of(probed.plane)) {
     if (other.state != PathState::kAssumedBad) continue;
-    other.probe_backoff = probe_interval();
-    other.probe_at = std::min(other.probe_at, now + random() % other.probe_backoff);
+    PathTrouble& its = trouble(other);
+    its.probe_backoff = probe_interval();
+    its.probe_at = std::min(its.probe_at, now + random() % its.probe_backoff);
   }
   refresh_next_probe();
   return true;
@@ -261,9 +268,11 @@ PathId PathSet::take_due_probe(Nanoseconds now) {
     return question;
   }
   for (Path& due : paths_) {
-    if (due.state != PathState::kAssumedBad || due.probe_at > now || !port_is_up(due.plane)) continue;
-    due.probe_at = now + due.probe_backoff + random() % due.probe_backoff;
-    due.probe_backoff = std::min(2 * due.probe_backoff, config_.probe_interval_max);
+    if (due.state != PathState::kAssumedBad || !port_is_up(due.plane)) continue;
+    PathTrouble& its = trouble(due);
+    if (its.probe_at > now) continue;
+    its.probe_at = now + its.probe_backoff + random() % its.probe_backoff;
+    its.probe_backoff = std::min(2 * its.probe_backoff, config_.probe_interval_max);
     refresh_next_probe();
     return id_of(due);
   }
@@ -273,9 +282,9 @@ PathId PathSet::take_due_probe(Nanoseconds now) {
 
 void PathSet::refresh_next_probe() {
   next_probe_ = kNever;
-  for (const Path& path : paths_)
-    if (path.state == PathState::kAssumedBad && port_is_up(path.plane))
-      next_probe_ = std::min(next_probe_, path.probe_at);
+  for (size_t i = 0; i < troubles_.size(); ++i)
+    if (paths_[i].state == PathState::kAssumedBad && port_is_up(paths_[i].plane))
+      next_probe_ = std::min(next_probe_, troubles_[i].probe_at);
   for (uint32_t plane = 0; plane < config_.planes; ++plane) {
     const PlaneInfo& info = planes_[plane];
     const bool ask = (local_ports_ >> plane & 1) != 0;

@@ -181,7 +181,7 @@ PathId PathSet::stand_in(Plane plane) {
 }
 
 PathId PathSet::control_path(Plane plane, Entropy heard) {
-  if (planes_[plane].count == 0) {
+  if (plane >= planes_.size() || planes_[plane].count == 0) {
     if (paths_.empty()) return kNoPath;
     plane = paths_[random() % paths_.size()].plane;
   }
@@ -205,7 +205,7 @@ PathId PathSet::control_path(Plane plane, Entropy heard) {
 }
 
 PathId PathSet::find(Entropy entropy, Plane plane) const {
-  if (plane >= config_.planes) return kNoPath;
+  if (plane >= planes_.size()) return kNoPath;
   const PlaneInfo& info = planes_[plane];
   for (size_t i = info.first; i < size_t{info.first} + info.count; ++i)
     if (paths_[i].entropy == entropy) return PathId(i);

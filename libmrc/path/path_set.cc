@@ -2,6 +2,8 @@
 #include "libmrc/path/path_set.h"
 
 #include <cassert>
+#include <new>
+#include <utility>
 
 namespace mrc {
 
@@ -24,17 +26,19 @@ void PathSet::reset(const PathSetConfig& config, uint64_t seed) {
     for (uint32_t i = 0; i < each; ++i)
       entries.push_back({.entropy = make_entropy(static_cast<Plane>(plane), i + start),
                          .plane = static_cast<Plane>(plane)});
-  reset(config, entries, seed);
+  reset(config, std::move(entries), seed);
 }
 
-void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entries, uint64_t seed) {
+void PathSet::reset(const PathSetConfig& config, EvEntries ways, uint64_t seed) {
   // Not by a packet: ports come from the settings.
   assert(config.planes <= kPlanesMax);
+  const std::vector<EvEntry>& entries = *ways;
   *this = PathSet{};
   config_ = config;
   random_ = seed;
   local_ports_ = remote_ports_ = static_cast<PlaneMask>((uint64_t{1} << config.planes) - 1);
   events_.resize(config.event_mask != 0 ? config.events_max : 0);
+  planes_.resize(config.planes);
   paths_.reserve(entries.size());
   share_ = config.paths_per_plane;
   for (uint32_t plane = 0; plane < config.planes; ++plane) {
@@ -46,10 +50,9 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
       path.entropy = entries[i].entropy;
       path.plane = entries[i].plane;
       path.has_outer = entries[i].has_outer;
-      path.outer_destination = entries[i].outer_destination;
       path.has_segment = entries[i].has_segment;
-      path.segment = entries[i].segment;
       path.profile_index = static_cast<uint16_t>(i);
+      if (path.has_outer) ways_ = ways;
       if (entries[i].denied) path.state = PathState::kDenied;
       paths_.push_back(path);
     }
@@ -68,6 +71,16 @@ void PathSet::reset(const PathSetConfig& config, std::span<const EvEntry> entrie
     shuffle(static_cast<Plane>(plane));
   }
   shuffle_planes();
+}
+
+bool PathSet::know_troubles() noexcept {
+  if (!troubles_.empty()) return true;
+  try {
+    troubles_.resize(paths_.size());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
 }
 
 // --------------------------------------------------------------------------------------------------- ports
@@ -104,8 +117,9 @@ void PathSet::set_remote_ports(PlaneMask usable, Nanoseconds now) {
 }
 
 bool PathSet::plane_answered(Plane plane, Nanoseconds sent_at, Nanoseconds now) {
+  if (plane >= planes_.size() || (remote_ports_ >> plane & 1) != 0) return false;
   PlaneInfo& info = planes_[plane];
-  if ((remote_ports_ >> plane & 1) != 0 || plane >= config_.planes || sent_at <= info.news_at) return false;
+  if (sent_at <= info.news_at) return false;
   const PlaneMask before = port_planes();
   remote_ports_ |= PlaneMask{1} << plane;
   info.trusted_until = now + kPortNewsLife;
@@ -154,8 +168,8 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
     active_ += info.in_use;
     if (info.in_use > 0) active_planes_ |= bit;
     info.silent_losses = 0;
+    info.good_since = now;
     for (Path& path : paths_of(plane)) {
-      path.good_since = now;
       path.unexplained = false;
       if (path.state == PathState::kAssumedBad) bring_back(path, now, false, &PathCounters::restored_port);
     }

@@ -14,9 +14,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "libmrc/path/ev_entry.h"
@@ -57,16 +58,19 @@ struct PathEvent {
   uint32_t dropped = 0;  // events lost just before this one
 };
 
+// What every packet may touch of a path. A queue pair has hundreds, so it is half a cache line; what only
+// those need that have lost something is a PathTrouble, and where SRv6 leads is shared, see PathSet::way().
 struct Path {
+  uint64_t delivered_order = 0;  // newest transmission known to have arrived by this path
   Entropy entropy{};
+  uint16_t suspicion = 0;      // evidence that it is worse than the rest, in 1/16 bits
+  uint16_t slot = kNoSlot;     // its place in the rotation; kNoSlot: a backup
+  uint16_t profile_index = 0;  // of the entry it was made from
+  uint16_t clean_deliveries = 0;
   Plane plane = 0;
   PathState state = PathState::kGood;
   uint8_t probe_successes = 0;
   uint8_t probe_successes_needed = kProbeSuccesses;
-  uint64_t delivered_order = 0;  // newest transmission known to have arrived by this path
-  uint16_t suspicion = 0;        // evidence that it is worse than the rest, in 1/16 bits
-  uint16_t slot = kNoSlot;       // its place in the rotation; kNoSlot: a backup
-  uint16_t clean_deliveries = 0;
   uint8_t turns_missed = 0;
   uint8_t skip_turns = 0;        // kSkip: turns it still has to miss
   uint8_t mark_level = 0;        // marked so many times more often than not, of late
@@ -75,14 +79,6 @@ struct Path {
   bool late : 1 = false;         // a packet of it is overdue; nothing new goes there until that is settled
   bool has_outer : 1 = false;    // SRv6: outer_destination replaces the connection's
   bool has_segment : 1 = false;  // SRv6: with a routing header of one segment
-  uint64_t lost_order = 0;       // newest transmission that was lost
-  Nanoseconds good_since = 0;    // losses of what was sent before it are old news
-  Nanoseconds demoted_at = 0;
-  Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
-  Nanoseconds probe_backoff = 0;
-  IpAddress outer_destination;
-  IpAddress segment;
-  uint16_t profile_index = 0;  // of the entry it was made from
 
   bool in_use() const { return slot != kNoSlot && (state == PathState::kGood || state == PathState::kSkip); }
 
@@ -93,6 +89,19 @@ struct Path {
   // So many deliveries make one relapse forgotten.
   static constexpr uint16_t kForgetDeliveries = 4096;
 };
+static_assert(sizeof(Path) == 32);
+
+// Of a path that has lost something, or was denied.
+struct PathTrouble {
+  uint64_t lost_order = 0;     // newest transmission that was lost
+  Nanoseconds good_since = 0;  // losses of what was sent before it are old news
+  Nanoseconds demoted_at = 0;
+  Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
+  Nanoseconds probe_backoff = 0;
+};
+
+// Entries of a profile or a template, which path sets of many queue pairs may share.
+using EvEntries = std::shared_ptr<const std::vector<EvEntry>>;
 
 class PathSet {
  public:
@@ -102,12 +111,17 @@ class PathSet {
   // The same with the paths of a profile or a template. Of each plane `paths_per_plane` drawn at random are
   // in use (all planes as many as the poorest has), the others wait as backups. Entries of planes that there
   // are not are left out.
-  void reset(const PathSetConfig& config, std::span<const EvEntry> entries, uint64_t seed);
+  void reset(const PathSetConfig& config, EvEntries entries, uint64_t seed);
+  void reset(const PathSetConfig& config, std::vector<EvEntry> entries, uint64_t seed) {
+    reset(config, std::make_shared<const std::vector<EvEntry>>(std::move(entries)), seed);
+  }
 
   size_t size() const { return paths_.size(); }  // backups too
   // Paths in use whose ports are up at both ends.
   size_t active() const { return active_; }
   const Path& at(PathId id) const { return paths_[static_cast<uint16_t>(id)]; }
+  // SRv6: what the entry says that it was made from. Only with has_outer.
+  const EvEntry& way(const Path& path) const { return (*ways_)[path.profile_index]; }
   // Planes that have at least one path in use.
   PlaneMask active_planes() const { return active_planes_; }
   // MRC 4.2: losses never leave fewer paths in use; ev_min_active, in proportion to the ports that are up.
@@ -210,6 +224,7 @@ class PathSet {
     Nanoseconds ask_at = kNever;
     Nanoseconds ask_backoff = 0;
     Nanoseconds trusted_until = 0;  // it has answered in spite of such news
+    Nanoseconds good_since = 0;     // it came back then: older losses of its paths are old news
   };
 
   static constexpr uint32_t kOne = 1u << 24;  // of loss_rate_
@@ -225,6 +240,9 @@ class PathSet {
   PathId stand_in(Plane plane);
   Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
   PathId id_of(const Path& path) const { return PathId(&path - paths_.data()); }
+  // Makes place for what may be said of bad paths. False: there is no memory; then nothing is said.
+  bool know_troubles() noexcept;
+  PathTrouble& trouble(const Path& path) { return troubles_[static_cast<size_t>(&path - paths_.data())]; }
   std::span<Path> paths_of(Plane plane) {
     return {paths_.data() + planes_[plane].first, planes_[plane].count};
   }
@@ -291,10 +309,12 @@ class PathSet {
   }
 
   PathSetConfig config_;
-  std::vector<Path> paths_;           // plane by plane
-  std::vector<PathId> slots_;         // plane by plane, `share_` each
-  std::vector<uint16_t> order_;       // plane by plane: its slots in the order of their turns
-  std::vector<uint16_t> even_order_;  // of one plane, while it is drawn
+  std::vector<Path> paths_;            // plane by plane
+  std::vector<PathTrouble> troubles_;  // of paths_; empty until one of them has some
+  EvEntries ways_;                     // only if some have an outer destination
+  std::vector<PathId> slots_;          // plane by plane, `share_` each
+  std::vector<uint16_t> order_;        // plane by plane: its slots in the order of their turns
+  std::vector<uint16_t> even_order_;   // of one plane, while it is drawn
   uint32_t share_ = 0;
   std::vector<Plane> plane_order_;
   size_t plane_cursor_ = 0;
@@ -303,7 +323,7 @@ class PathSet {
   PlaneMask active_planes_ = 0;
   PlaneMask local_ports_ = 0;
   PlaneMask remote_ports_ = 0;
-  std::array<PlaneInfo, kPlanesMax> planes_{};
+  std::vector<PlaneInfo> planes_;
 
   uint64_t delivered_order_ = 0;
   uint32_t loss_rate_ = 0;

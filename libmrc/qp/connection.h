@@ -7,7 +7,7 @@
 
 #include "libmrc/memory/memory_table.h"
 #include "libmrc/path/path_set.h"
-#include "libmrc/wire/frame.h"
+#include "libmrc/qp/frame_table.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
@@ -45,12 +45,9 @@ struct Connection {
   PlaneMask resolved = 0;        // planes whose next hop is known
   bool srv6 = false;             // every path has an outer destination of its own
   bool segment_routing = false;  // and a routing header with a segment of its own
-  std::array<NetworkHeader, kPlanesMax> network{};
-  // Ready bytes of the above for each class of traffic; valid where resolved.
-  std::array<FrameTemplate, kPlanesMax> data{};
-  std::array<FrameTemplate, kPlanesMax> again{};
-  std::array<FrameTemplate, kPlanesMax> control{};
-  std::array<FrameTemplate, kPlanesMax> probe{};
+  // Valid where resolved: who is there, and ready headers.
+  std::array<MacAddress, kPlanesMax> next_hops{};
+  std::array<const PlaneFrames*, kPlanesMax> frames{};
 };
 
 }  // namespace mrc

@@ -47,18 +47,18 @@ struct Context {
   }
 };
 
-// A writer for a frame on this path, with the bytes of `prefix` in front.
-inline FrameWriter begin_frame(const Path& path, const std::array<FrameTemplate, kPlanesMax>& prefix,
+// A writer for a frame on this path, with ready bytes of this kind in front.
+inline FrameWriter begin_frame(const Context& cx, const Path& path, FrameTemplate PlaneFrames::*kind,
                                uint8_t* buffer, size_t transport_bytes) {
-  FrameWriter frame(buffer, prefix[path.plane], path.entropy, transport_bytes);
-  if (path.has_outer) frame.set_outer_destination(path.outer_destination);
-  if (path.has_segment) frame.set_segment(path.segment);
+  FrameWriter frame(buffer, cx.connection.frames[path.plane]->*kind, path.entropy, transport_bytes);
+  if (path.has_outer) frame.set_outer_destination(cx.paths.way(path).outer_destination);
+  if (path.has_segment) frame.set_segment(cx.paths.way(path).segment);
   return frame;
 }
 
 // A buffer for a frame to the peer by this plane; nullptr: there is none.
 inline uint8_t* begin_buffer(Context& cx, Plane plane) {
-  return cx.services.transmitter.begin(plane, cx.connection.network[plane].destination_mac);
+  return cx.services.transmitter.begin(plane, cx.connection.next_hops[plane]);
 }
 
 // The outer header, if the path has one, for a frame of which no prefix was made before.
@@ -73,8 +73,8 @@ inline void take_way(const EvEntry& way, const IpAddress& outer_source, NetworkH
 // Sends BTH + one control header by a path. False if the port has no buffer or the next hop is not known yet;
 // control packets are never repeated for their own sake, so the caller only counts.
 template <typename Header>
-bool send_control(Context& cx, PathId path_id, const std::array<FrameTemplate, kPlanesMax>& prefix,
-                  const Bth& bth, const Header& header) {
+bool send_control(Context& cx, PathId path_id, FrameTemplate PlaneFrames::*kind, const Bth& bth,
+                  const Header& header) {
   const Path& path = cx.paths.at(path_id);
   if ((cx.connection.resolved >> path.plane & 1) == 0) {
     ++cx.services.counters.tx_no_next_hop;
@@ -85,7 +85,7 @@ bool send_control(Context& cx, PathId path_id, const std::array<FrameTemplate, k
     ++cx.services.counters.tx_no_buffer;
     return false;
   }
-  FrameWriter frame = begin_frame(path, prefix, buffer, Bth::kBytes + Header::kBytes);
+  FrameWriter frame = begin_frame(cx, path, kind, buffer, Bth::kBytes + Header::kBytes);
   frame.add(bth);
   frame.add(header);
   frame.end_headers();

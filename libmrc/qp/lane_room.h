@@ -18,7 +18,7 @@ class LaneRoom {
   LaneRoom(Transmitter& transmitter, const Connection& connection) {
     for (PlaneMask left = connection.resolved; left != 0; left &= left - 1) {
       const auto plane = static_cast<Plane>(std::countr_zero(left));
-      const MacAddress& next_hop = connection.network[plane].destination_mac;
+      const MacAddress& next_hop = connection.next_hops[plane];
       const Transmitter::LaneId lane = lane_of_[plane] = transmitter.lane_to(plane, next_hop);
       if (planes_of_[lane] == 0) room_[lane] = transmitter.room(lane, next_hop);
       planes_of_[lane] |= PlaneMask{1} << plane;

@@ -10,7 +10,7 @@ PathId open_path(Context& cx) {
   PlaneMask open = 0;
   for (PlaneMask planes = cx.connection.resolved; planes != 0; planes &= planes - 1) {
     const auto plane = static_cast<Plane>(__builtin_ctz(planes));
-    if (cx.services.transmitter.room_by(plane, cx.connection.network[plane].destination_mac) > 0)
+    if (cx.services.transmitter.room_by(plane, cx.connection.next_hops[plane]) > 0)
       open |= PlaneMask{1} << plane;
   }
   return cx.paths.select(open);
@@ -42,7 +42,7 @@ bool Negotiation::on_timer(Context& cx) {
   Erth erth;
   erth.operation = EndpointOperation::kCapabilities;
   erth.port_status_mask = cx.connection.remote_qpn.value();
-  if (send_control(cx, path, cx.connection.control, bth, erth))
+  if (send_control(cx, path, &PlaneFrames::control, bth, erth))
     ++cx.services.counters.capability_requests_sent;
   return true;
 }

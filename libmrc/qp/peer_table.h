@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
+#include "libmrc/path/path_set.h"
 #include "libmrc/qp/linked_list.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
@@ -33,6 +34,14 @@ struct Peer {
   Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never
   Tseth ports_heard;               // the time stamp that had
   LinkedList<QueuePair> waiting;   // those that found the window closed, first come first
+  EvEntries entries;               // of the paths to it, as they were last asked for
+
+  // The same list for all who have the same entries.
+  EvEntries share_entries(std::vector<EvEntry> wanted) {
+    if (entries == nullptr || *entries != wanted)
+      entries = std::make_shared<const std::vector<EvEntry>>(std::move(wanted));
+    return entries;
+  }
 };
 
 class PeerTable {

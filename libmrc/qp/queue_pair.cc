@@ -2,7 +2,9 @@
 #include "libmrc/qp/queue_pair.h"
 
 #include <algorithm>
-#include <span>
+#include <bit>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace mrc {
@@ -214,17 +216,6 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
       datagram_.reset(copied_segments(), seed_, config_.general_service);
       return;  // every datagram has a destination of its own
   }
-  connection_.resolved = 0;
-  for (size_t plane = 0; plane < services.transmitter.plane_count(); ++plane) {
-    NetworkHeader& network = connection_.network[plane];
-    network = NetworkHeader{};
-    network.source_mac = services.transmitter.port(static_cast<Plane>(plane)).address();
-    network.source = connection_.source;
-    network.destination = connection_.destination;
-    network.srv6 = connection_.srv6;
-    network.segment_routing = connection_.segment_routing;
-    network.outer_source = outer_source(services, static_cast<Plane>(plane), connection_.source);
-  }
   resolve_next_hops(services);
 }
 
@@ -265,7 +256,10 @@ void QueuePair::make_paths(Services& services) {
   std::erase_if(entries, [first = entries.empty() ? EvEntry{} : entries.front()](const EvEntry& entry) {
     return entry.has_outer != first.has_outer || entry.has_segment != first.has_segment;
   });
-  entries.empty() ? paths_.reset(config, seed_) : paths_.reset(config, entries, seed_);
+  if (entries.empty())
+    paths_.reset(config, seed_);
+  else
+    paths_.reset(config, peer_->share_entries(std::move(entries)), seed_);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
 }
@@ -292,7 +286,7 @@ void QueuePair::make_single_path(Services& services) {
   PathSetConfig config;
   config.planes = planes;
   config.paths_per_plane = 1;
-  paths_.reset(config, std::span<const EvEntry>(&chosen, 1), seed_);
+  paths_.reset(config, std::vector<EvEntry>(1, chosen), seed_);
 }
 
 // The class the program asked for. Data that looked like a trimmed packet, or overtook acknowledgements,
@@ -304,33 +298,40 @@ uint8_t QueuePair::data_class(const TransportConfig& config, uint8_t otherwise) 
   return wanted == 0 || taken ? otherwise : wanted;
 }
 
-void QueuePair::build_templates(Plane plane, const TransportConfig& config) {
-  const NetworkHeader& network = connection_.network[plane];
-  // Plain RC does not react to marks, so it does not ask for them.
-  connection_.data[plane] = FrameTemplate(network, data_class(config, config.dscp_data),
-                                          speaks_mrc() ? Ecn::kEct0 : Ecn::kNotCapable);
-  if (!speaks_mrc()) return;
-  connection_.again[plane] =
-      FrameTemplate(network, data_class(config, config.dscp_retransmission), Ecn::kEct0);
-  connection_.control[plane] = FrameTemplate(network, config.dscp_control, Ecn::kNotCapable);
+const PlaneFrames* QueuePair::ready_frames(Plane plane, const MacAddress& next_hop, Services& services) {
+  const TransportConfig& config = services.config;
+  FrameTable::Form form;
+  NetworkHeader& network = form.network;
+  network.source_mac = services.transmitter.port(plane).address();
+  network.destination_mac = next_hop;
+  network.source = connection_.source;
+  network.destination = connection_.destination;
+  network.srv6 = connection_.srv6;
+  network.segment_routing = connection_.segment_routing;
+  network.outer_source = outer_source(services, plane, connection_.source);
+  network.intact = services.transmitter.keeps_intact(plane, next_hop);
+  form.dscp_data = data_class(config, config.dscp_data);
+  form.dscp_again = data_class(config, config.dscp_retransmission);
+  form.dscp_control = config.dscp_control;
   // MRC 1.6: probes travel in the data class, but must not be trimmed.
-  connection_.probe[plane] = FrameTemplate(network, config.dscp_probe, Ecn::kEct0);
+  form.dscp_probe = config.dscp_probe;
+  // Plain RC does not react to marks, so it does not ask for them.
+  form.ecn = speaks_mrc() ? Ecn::kEct0 : Ecn::kNotCapable;
+  return services.frames.acquire(form);
 }
 
 [[gnu::hot]] void QueuePair::resolve_next_hops(Services& services) {
   if (wire() == Wire::kDatagram) return;
   const auto planes = services.transmitter.plane_count();
   if (connection_.resolved == (PlaneMask{1} << planes) - 1) return;
-  for (size_t plane = 0; plane < planes; ++plane) {
-    if ((connection_.resolved >> plane & 1) != 0) continue;
-    Port& port = services.transmitter.port(static_cast<Plane>(plane));
-    if (port.resolve(connection_.destination, connection_.remote_qpn,
-                     &connection_.network[plane].destination_mac)) {
-      NetworkHeader& network = connection_.network[plane];
-      network.intact = services.transmitter.keeps_intact(static_cast<Plane>(plane), network.destination_mac);
-      build_templates(static_cast<Plane>(plane), services.config);
-      connection_.resolved |= PlaneMask{1} << plane;
-    }
+  for (size_t i = 0; i < planes; ++i) {
+    if ((connection_.resolved >> i & 1) != 0) continue;
+    const auto plane = static_cast<Plane>(i);
+    MacAddress& next_hop = connection_.next_hops[i];
+    Port& port = services.transmitter.port(plane);
+    if (!port.resolve(connection_.destination, connection_.remote_qpn, &next_hop)) continue;
+    connection_.frames[i] = ready_frames(plane, next_hop, services);
+    connection_.resolved |= PlaneMask{1} << plane;
   }
 }
 
@@ -425,6 +426,8 @@ void QueuePair::disconnect(Services& services) {
   if (config_.served != nullptr)
     with_responder([](auto& responder) { responder.slots().drain([](const ReceiveSlots::Slot&) {}); });
   negotiation_.stop();
+  for (; connection_.resolved != 0; connection_.resolved &= connection_.resolved - 1)
+    services.frames.release(connection_.frames[std::countr_zero(connection_.resolved)]);
   if (peer_ == nullptr) return;
   requester_.abandon();
   peer_->waiting.remove(waiting_);

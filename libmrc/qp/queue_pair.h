@@ -183,7 +183,7 @@ class QueuePair {
   void start_requester(Psn first, Services& services);
   void resolve_next_hops(Services& services);
   uint8_t data_class(const TransportConfig& config, uint8_t otherwise) const;
-  void build_templates(Plane plane, const TransportConfig& config);
+  const PlaneFrames* ready_frames(Plane plane, const MacAddress& next_hop, Services& services);
   void make_paths(Services& services);
   void make_single_path(Services& services);
   void answer_before_leaving(Services& services, Nanoseconds now);

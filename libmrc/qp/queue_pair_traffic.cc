@@ -335,7 +335,7 @@ void QueuePair::announce_ports(PlaneMask usable, uint32_t announcement, Services
   for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
     bth.psn = Psn(services.endpoint_requests.add(asker));
     const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
-    if (send_control(cx, path, connection_.control, bth, erth)) ++services.counters.port_updates_sent;
+    if (send_control(cx, path, &PlaneFrames::control, bth, erth)) ++services.counters.port_updates_sent;
   }
 }
 

@@ -19,7 +19,7 @@ inline Plane rc_plane(const Context& cx) {
 inline size_t rc_room(const Context& cx) {
   const Plane plane = rc_plane(cx);
   if ((cx.connection.resolved >> plane & 1) == 0) return 0;
-  return cx.services.transmitter.room_by(plane, cx.connection.network[plane].destination_mac);
+  return cx.services.transmitter.room_by(plane, cx.connection.next_hops[plane]);
 }
 inline uint8_t* rc_begin(Context& cx) {
   const Plane plane = rc_plane(cx);
@@ -29,7 +29,7 @@ inline uint8_t* rc_begin(Context& cx) {
   return buffer;
 }
 inline FrameWriter rc_frame(const Context& cx, uint8_t* buffer, size_t transport_bytes) {
-  return begin_frame(cx.paths.at(kRcPath), cx.connection.data, buffer, transport_bytes);
+  return begin_frame(cx, cx.paths.at(kRcPath), &PlaneFrames::data, buffer, transport_bytes);
 }
 inline void rc_commit(Context& cx, size_t length) {
   cx.services.transmitter.commit(rc_plane(cx), length);

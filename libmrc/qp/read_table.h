@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -11,7 +12,8 @@ namespace mrc {
 class ReadTable {
  public:
   void reset(uint32_t capacity) {  // a power of two, at least as many as may be outstanding
-    entries_.assign(capacity, Entry{});
+    capacity_ = capacity;
+    entries_.assign(entries_.size(), Entry{});
     outstanding_ = 0;
   }
   uint32_t outstanding() const { return outstanding_; }
@@ -19,8 +21,9 @@ class ReadTable {
   uint64_t placed() const { return placed_; }
   void count_placed() { ++placed_; }
 
-  // False: another one whose number falls on the same entry still waits.
+  // False: another one whose number falls on the same entry still waits, or there is no memory.
   bool add(uint16_t msn, uint64_t request) {
+    if (entries_.empty() && !make_entries()) return false;
     Entry& entry = at(msn);
     if (entry.used) return false;
     entry = {true, false, msn, request};
@@ -48,9 +51,18 @@ class ReadTable {
     uint16_t msn = 0;
     uint64_t request = 0;
   };
+  bool make_entries() noexcept {
+    try {
+      entries_.resize(capacity_);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  }
   Entry& at(uint16_t msn) { return entries_[msn & (entries_.size() - 1)]; }
 
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_;  // none until the first READ
+  uint32_t capacity_ = 0;
   uint32_t outstanding_ = 0;
   uint64_t placed_ = 0;
 };

@@ -2,22 +2,36 @@
 #include "libmrc/qp/receive_slots.h"
 
 #include <algorithm>
-#include <bit>
+#include <new>
 
 namespace mrc {
 
 void ReceiveSlots::reset(uint32_t slots_max, uint32_t copied_segments) {
-  slots_.assign(std::bit_ceil(slots_max), Slot{});
-  for (Slot& slot : slots_) slot.copied.resize(copied_segments);
+  slots_ = {};  // another shared queue may have larger requests
+  copied_segments_ = copied_segments;
   slots_max_ = slots_max;
   next_ = 0;
   any_lost_ = false;
   held_shared_ = 0;
 }
 
+bool ReceiveSlots::make_room(uint16_t receive_msn) noexcept {
+  const auto ahead = static_cast<uint16_t>(receive_msn - next_);
+  if (ahead < slots_.size()) [[likely]]
+    return true;
+  try {
+    Slot blank;
+    blank.copied.resize(copied_segments_);
+    return slots_.make_room(next_, uint64_t{ahead} + 1, blank);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
 ReceiveSlots::Bind ReceiveSlots::bind(Context& cx, uint16_t receive_msn) {
   const auto ahead = static_cast<uint16_t>(receive_msn - next_);
   if (ahead >= slots_max_) return Bind::kOutOfRange;
+  if (!make_room(receive_msn)) return Bind::kNotReady;
   Slot& slot = at(receive_msn);
   if (slot.bound) return Bind::kBound;
   if (cx.shared_receives != nullptr) return bind_shared(cx, receive_msn);
@@ -78,13 +92,13 @@ uint64_t ReceiveSlots::used_before(uint16_t receive_msn) {
 }
 
 bool ReceiveSlots::lose(Context& cx, uint16_t receive_msn) {
-  if (static_cast<uint16_t>(receive_msn - next_) >= slots_max_) return false;
+  if (static_cast<uint16_t>(receive_msn - next_) >= slots_max_ || !make_room(receive_msn)) return false;
   Slot& slot = at(receive_msn);
   if (slot.lost) return true;
   if (slot.bound) return false;
   if (cx.shared_receives == nullptr)
-    for (auto msn = static_cast<uint16_t>(receive_msn + 1); static_cast<uint16_t>(msn - next_) < slots_max_;
-         ++msn)
+    for (auto msn = static_cast<uint16_t>(receive_msn + 1);
+         static_cast<uint16_t>(msn - next_) < slots_.size(); ++msn)
       if (at(msn).bound && !at(msn).lost) return false;
   slot.bound = slot.lost = any_lost_ = true;
   slot.ended = slot.too_long = false;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libmrc/qp/context.h"
+#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
@@ -56,7 +57,7 @@ class ReceiveSlots {
   uint16_t next() const { return next_; }
   // Gives the message its receive request, if it has none yet.
   Bind bind(Context& cx, uint16_t receive_msn);
-  Slot& at(uint16_t receive_msn) { return slots_[receive_msn & (slots_.size() - 1)]; }
+  Slot& at(uint16_t receive_msn) { return slots_.at(receive_msn); }
   // The slot of the message whose turn it is.
   Slot& front() { return at(next_); }
   // That message is done: its receive request is used up, and the application is told. False: the completion
@@ -65,7 +66,7 @@ class ReceiveSlots {
   // Receive requests taken from a shared queue that no message has finished, to be flushed with an error.
   template <typename Each>
   void drain(Each&& each) {
-    for (size_t i = 0; i < slots_.size(); ++i) {
+    for (uint64_t i = 0; i < slots_.size(); ++i) {
       Slot& slot = at(static_cast<uint16_t>(next_ + i));
       if (slot.bound && !slot.lost && slot.from_shared()) each(slot);
       slot.let_go();
@@ -75,12 +76,14 @@ class ReceiveSlots {
   }
 
  private:
+  bool make_room(uint16_t receive_msn) noexcept;
   void pop(Context& cx);
   Bind bind_shared(Context& cx, uint16_t receive_msn);
   // Receive requests that the messages before this one use up.
   uint64_t used_before(uint16_t receive_msn);
 
-  std::vector<Slot> slots_;
+  GrowingRing<Slot> slots_;
+  uint32_t copied_segments_ = 0;
   uint32_t slots_max_ = 0;
   uint16_t next_ = 0;
   uint32_t held_shared_ = 0;  // requests of the shared queue that messages under way have

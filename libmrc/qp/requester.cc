@@ -28,10 +28,8 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   config_ = &config;
   sent_.reset(config.window_packets, first);
   control_ = control;
-  // Every message takes at least one PSN, and one more may have been started.
-  messages_.assign(std::bit_ceil(config.window_packets + 1), Message{});
+  messages_.clear();
   suspects_.clear();
-  suspects_.reserve(config.window_packets + 65);  // those that have gone, and one more SACK
 }
 
 [[gnu::hot]] bool Requester::has_work(const Context& cx) const {
@@ -114,6 +112,8 @@ uint64_t Requester::plane_share_max(const Context& cx) const {
 bool Requester::prepare_next_message(Context& cx) {
   if (window_full()) return false;
   if (started_) return true;
+  // The last one before them may have to be repeated, see nudge().
+  if (!messages_.make_room(oldest_message_ - 1, message_ - oldest_message_ + 2)) return false;
   // Answers first: the peer waits for them, and there are never more than it asked for.
   if (next_response_ != cx.responses.tail()) return start_response(cx);
   return start_request(cx);
@@ -295,7 +295,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   const size_t common = Bth::kBytes + (xrc ? Xeth::kBytes : 0) + Meth::kBytes + Tseth::kBytes;
   const Path& chosen = cx.paths.at(path);
   const Plane plane = chosen.plane;
-  const auto& prefix = bth.retransmission ? cx.connection.again : cx.connection.data;
+  const auto kind = bth.retransmission ? &PlaneFrames::again : &PlaneFrames::data;
 
   if (is_atomic(request.operation)) {
     uint64_t value = request.compare_add;
@@ -304,7 +304,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
       failure_ = CompletionStatus::kLocalProtectionError;
       return false;
     }
-    FrameWriter frame = begin_frame(chosen, prefix, buffer, common + AtomicEth::kBytes);
+    FrameWriter frame = begin_frame(cx, chosen, kind, buffer, common + AtomicEth::kBytes);
     frame.add(bth);
     if (xrc) frame.add(Xeth{request.named_queue()});
     frame.add(meth);
@@ -318,7 +318,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   }
 
   if (request.operation == Operation::kFlush) {
-    FrameWriter frame = begin_frame(chosen, prefix, buffer, common + Feth::kBytes + Reth::kBytes);
+    FrameWriter frame = begin_frame(cx, chosen, kind, buffer, common + Feth::kBytes + Reth::kBytes);
     frame.add(bth);
     frame.add(meth);
     frame.add(time);
@@ -339,7 +339,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const size_t transport_bytes =
       common + Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
-  FrameWriter frame = begin_frame(chosen, prefix, buffer, transport_bytes);
+  FrameWriter frame = begin_frame(cx, chosen, kind, buffer, transport_bytes);
   frame.add(bth);
   if (xrc) frame.add(Xeth{request.named_queue()});
   frame.add(meth);
@@ -369,11 +369,11 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
   const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
   const Path& chosen = cx.paths.at(path);
   const Plane plane = chosen.plane;
-  const auto& prefix = bth.retransmission ? cx.connection.again : cx.connection.data;
+  const auto kind = bth.retransmission ? &PlaneFrames::again : &PlaneFrames::data;
   constexpr size_t kCommon = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
   if (response.atomic) {
     bth.opcode = Opcode::kAtomicAcknowledge;
-    FrameWriter frame = begin_frame(chosen, prefix, buffer, kCommon + AtomicAckEth::kBytes);
+    FrameWriter frame = begin_frame(cx, chosen, kind, buffer, kCommon + AtomicAckEth::kBytes);
     frame.add(bth);
     frame.add(meth);
     frame.add(time);
@@ -395,7 +395,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
       return false;
     }
   }
-  FrameWriter frame = begin_frame(chosen, prefix, buffer, kCommon + Reth::kBytes + bytes + pad);
+  FrameWriter frame = begin_frame(cx, chosen, kind, buffer, kCommon + Reth::kBytes + bytes + pad);
   frame.add(bth);
   frame.add(meth);
   frame.add(time);

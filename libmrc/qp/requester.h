@@ -4,7 +4,6 @@
 // requester.cc sends, requester_feedback.cc hears, requester_timers.cc waits.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "libmrc/congestion/controller.h"
 #include "libmrc/qp/context.h"
 #include "libmrc/reliability/excused_timer.h"
+#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
 #include "libmrc/reliability/rtt_estimator.h"
@@ -118,7 +118,9 @@ class Requester {
     Nanoseconds sent_at = 0;
   };
   static constexpr uint32_t kNotReadyWindow = 8;  // packets
-  static constexpr size_t kProbesMax = 256;       // power of two: remembered probes, by id
+  static constexpr size_t kProbesMin = 8;         // power of two: remembered probes
+  static constexpr size_t kProbesMax = 256;
+  static constexpr Nanoseconds kProbeLife = 10 * kMillisecond;  // older ones give way
 
   // Sending.
   uint64_t plane_share_max(const Context& cx) const;
@@ -138,7 +140,7 @@ class Requester {
                      PathId path, uint8_t* buffer);
   bool write_response(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
                       PathId path, uint8_t* buffer);
-  Message& message_at(uint64_t number) { return messages_[number & (messages_.size() - 1)]; }
+  Message& message_at(uint64_t number) { return messages_.at(number); }
 
   // Hearing.
   bool was_sent(Psn psn) const;
@@ -166,6 +168,7 @@ class Requester {
 
   // Waiting.
   void send_probe(Context& cx, PathId path);
+  void remember(const Probe& probe) noexcept;
   void nudge(Context& cx);
   // The peer owes an answer. Not so if the rest of a message only waits for the window to open.
   // MRC 12.R2, 2: no PSN is sent beyond it, new or again.
@@ -198,7 +201,7 @@ class Requester {
   PlaneRtt plane_rtt_;
 
   // Turning messages into packets.
-  std::vector<Message> messages_;  // ring, by message number; those not cumulatively acknowledged
+  GrowingRing<Message> messages_;  // by number; those not cumulatively acknowledged, and one more
   uint64_t message_ = 0;           // number of the message being sent
   uint64_t oldest_message_ = 0;    // the first of which a packet is outstanding
   uint32_t offset_ = 0;            // bytes of it that have been sent
@@ -247,7 +250,7 @@ class Requester {
   Nanoseconds away_ = 0;         // how long the last ones were
 
   uint16_t next_probe_id_ = 1;
-  std::array<Probe, kProbesMax> probes_{};
+  std::vector<Probe> probes_;             // by the low bits of their id; none until there is one
   Nanoseconds next_path_probe_ = kNever;  // mirror of the path set's
 
   std::optional<CompletionStatus> local_error_;  // of the request at cursor_; reported in its turn

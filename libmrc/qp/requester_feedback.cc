@@ -158,7 +158,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
   const Sack& sack = packet.sack;
   PathId path = kNoPath;
   if (sack.answers_probe) {
-    Probe& probe = probes_[sack.trigger % kProbesMax];
+    if (probes_.empty()) return;
+    Probe& probe = probes_[sack.trigger % probes_.size()];
     if (probe.path == kNoPath || probe.id != sack.trigger) return;
     ++cx.services.counters.probes_answered;
     path = probe.path;
@@ -226,7 +227,11 @@ void Requester::find_losses(Context& cx, const Sack& sack) {
 // Others have overtaken it: it will be looked at until it has arrived.
 void Requester::suspect(Psn psn) {
   if (sent_.at(psn).suspect) return;
-  suspects_.push_back(psn);
+  try {
+    suspects_.push_back(psn);
+  } catch (const std::bad_alloc&) {
+    return;  // then time tells
+  }
   sent_.at(psn).suspect = true;
 }
 

@@ -142,10 +142,27 @@ void Requester::send_probe(Context& cx, PathId path) {
   peth.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
   peth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   peth.time = {to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
-  if (!send_control(cx, path, cx.connection.probe, bth, peth)) return;
-  probes_[peth.probe_id % kProbesMax] = {path, peth.probe_id, ++order_, cx.now};
+  if (!send_control(cx, path, &PlaneFrames::probe, bth, peth)) return;
+  remember({path, peth.probe_id, ++order_, cx.now});
   ++cx.services.counters.probes_sent;
   cx.note(TraceEvent::kProbeSent, sent_.next(), path, peth.probe_id);
+}
+
+// The answer names it by its id. A few places are enough until one would take the place of another that may
+// still be answered.
+void Requester::remember(const Probe& probe) noexcept {
+  const Probe before = probes_.empty() ? Probe{} : probes_[probe.id % probes_.size()];
+  const bool taken = before.path != kNoPath && probe.sent_at - before.sent_at < kProbeLife;
+  if (probes_.empty() || (taken && probes_.size() < kProbesMax)) {
+    try {
+      std::vector<Probe> more(probes_.empty() ? kProbesMin : kProbesMax);
+      for (const Probe& each : probes_) more[each.id % more.size()] = each;
+      probes_.swap(more);
+    } catch (const std::bad_alloc&) {
+      if (probes_.empty()) return;
+    }
+  }
+  probes_[probe.id % probes_.size()] = probe;
 }
 
 // Everything arrived but a completion is missing: a duplicate of the last packet brings the acknowledgement

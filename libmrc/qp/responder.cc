@@ -29,10 +29,11 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
   *this = std::move(fresh);
   config_ = &config;
   window_.reset(config.window_packets, first);
-  order_.reset(config.window_packets);
+  order_.reset();
   slots_.reset(config.immediates_max, copied_segments);
-  ordered_.assign(answers_max, Ordered{});
-  answer_msn_.assign(config.window_packets, 0);
+  ordered_.clear();
+  ordered_max_ = answers_max;
+  answer_msn_.clear();
 }
 
 Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {
@@ -86,7 +87,7 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   if (config_->congestion == CongestionAlgorithm::kReceiverAware)
     cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
-  order_.pass_over(psn);  // unless it turns out to write
+  order_.pass_over(window_, psn);  // unless it turns out to write
   const Placed placed = place(cx, packet, &passing);
   if (placed == Placed::kNotReady) send_not_ready(cx, packet, plane);
   if (placed != Placed::kRecorded) {
@@ -159,6 +160,7 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
     refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
   }
+  if (!packet.payload.empty() && !order_.make_place(window_, packet.bth.psn)) return Placed::kDropped;
   if (has_immediate(packet.bth.opcode)) {
     if (const Placed bound = bind_receive(cx, packet, passing); bound != Placed::kRecorded) return bound;
     if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
@@ -293,15 +295,25 @@ size_t Responder::held_ordered() const {
       std::count_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return entry.used; }));
 }
 
+// A place for one more; null: there is no memory for it.
+Responder::Ordered* Responder::free_ordered() noexcept {
+  for (Ordered& each : ordered_)
+    if (!each.used) return &each;
+  try {
+    return &ordered_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 // READs, atomics and FLUSHes look at memory, so they wait until everything before them has arrived.
 Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
   const Opcode opcode = packet.bth.opcode;
   const uint8_t right = opcode == Opcode::kReadRequest ? uint8_t{kRemoteRead}
                         : opcode == Opcode::kFlush     ? uint8_t{kRemoteFlush}
                                                        : atomic_right(opcode);
-  const auto free =
-      std::find_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return !entry.used; });
-  if (free == ordered_.end()) {
+  const size_t held = held_ordered();
+  if (held >= ordered_max_) {
     refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);  // more than agreed on
     return Placed::kRecorded;
   }
@@ -310,7 +322,8 @@ Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uin
     return Placed::kRecorded;
   }
   // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
-  if (cx.responses.size() + held_ordered() >= cx.responses.capacity()) return Placed::kDropped;
+  Ordered* const free = free_ordered();
+  if (free == nullptr || !cx.responses.make_room(held + 1)) return Placed::kDropped;
   *free = {true, packet.bth.psn, opcode, packet.meth.msn, packet.reth, packet.atomic, packet.feth};
   *passing |= ReceiveWindow::kOrdered;
   return Placed::kRecorded;
@@ -360,6 +373,10 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
     refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
     return Placed::kRecorded;
   }
+  const Psn psn = packet.bth.psn;
+  const bool ends = is_message_end(packet.bth.opcode);
+  const auto above = static_cast<uint64_t>(psn - window_.expected());
+  if (ends && !answer_msn_.make_room(window_.expected().value(), above + 1)) return Placed::kDropped;
   const SendRequest& request = cx.send_queue.at(*index);
   const std::span<const Segment> segments{request.segments(), request.segment_count};
   bool fits;
@@ -376,12 +393,14 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
     if (fits) cx.services.counters.payload_bytes_placed += packet.payload.size();
   }
   if (!fits) {
-    refuse(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
+    refuse(psn, Aeth::kNakRemoteOperation, false, passing);
     return Placed::kRecorded;
   }
   cx.reads.count_placed();
-  if (is_message_end(packet.bth.opcode)) *passing |= ReceiveWindow::kEndsAnswer;
-  answer_msn_[packet.bth.psn.value() & (answer_msn_.size() - 1)] = packet.meth.msn;
+  if (ends) {
+    *passing |= ReceiveWindow::kEndsAnswer;
+    answer_msn_.at(psn.value()) = packet.meth.msn;
+  }
   return Placed::kRecorded;
 }
 
@@ -404,8 +423,7 @@ void Responder::advance(Context& cx, Requester& requester) {
     if ((passing & ReceiveWindow::kConsumesReceive) != 0) deliver_receive(cx, psn);
     if ((passing & ReceiveWindow::kOrdered) != 0) carry_out(cx, psn);
     if (nak_) return;
-    if ((passing & ReceiveWindow::kEndsAnswer) != 0)
-      requester.on_answer(cx, answer_msn_[psn.value() & (answer_msn_.size() - 1)]);
+    if ((passing & ReceiveWindow::kEndsAnswer) != 0) requester.on_answer(cx, answer_msn_.at(psn.value()));
     if ((passing & ReceiveWindow::kEndsMessage) != 0) {
       ++msn_;
       cx.responses.note_done(psn);

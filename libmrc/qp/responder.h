@@ -12,6 +12,7 @@
 #include "libmrc/qp/receive_slots.h"
 #include "libmrc/qp/responder_fault.h"
 #include "libmrc/qp/write_order.h"
+#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
 
@@ -84,6 +85,7 @@ class Responder {
   Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_answer(Context& cx, const Packet& packet, uint8_t* passing);
   size_t held_ordered() const;
+  Ordered* free_ordered() noexcept;
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
   Placed lose(Context& cx, const Packet& packet, uint8_t* passing);
@@ -121,8 +123,9 @@ class Responder {
   Nanoseconds last_window_nack_ = 0;
 
   ReceiveSlots slots_;
-  std::vector<Ordered> ordered_;
-  std::vector<uint16_t> answer_msn_;     // by PSN: the request that a packet in the window answers
+  std::vector<Ordered> ordered_;  // as many as have ever waited at once
+  uint32_t ordered_max_ = 0;
+  GrowingRing<uint16_t> answer_msn_;     // by PSN: the request that a packet in the window ends the answer to
   std::optional<ResponderFault> fault_;  // the lowest faulty packet that has arrived
   std::optional<ResponderFault> nak_;    // it has had its turn
 };

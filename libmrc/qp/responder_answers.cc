@@ -80,7 +80,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
     sack.window_penalty = advice.penalty;
     sack.restore_window = advice.restore;
   }
-  if (!send_control(cx, path, cx.connection.control, bth, sack)) return;
+  if (!send_control(cx, path, &PlaneFrames::control, bth, sack)) return;
   ++cx.services.counters.sacks_sent;
   sack_due_ = sack_wanted_ = sack_urgent_ = false;
   unsacked_bytes_ = 0;
@@ -94,7 +94,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   Aeth aeth;
   aeth.syndrome = nak_ ? nak_->syndrome : Aeth::kAck;
   aeth.msn = msn_ & 0xFFFFFF;
-  if (!send_control(cx, path, cx.connection.control, bth, aeth)) return;
+  if (!send_control(cx, path, &PlaneFrames::control, bth, aeth)) return;
   ++(nak_ ? cx.services.counters.naks_sent : cx.services.counters.acks_sent);
   ack_due_ = false;
 }
@@ -116,7 +116,7 @@ void Responder::send_not_ready(Context& cx, const Packet& packet, Plane plane) {
   aeth.syndrome = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
   aeth.msn = msn_ & 0xFFFFFF;
   const PathId path = path_back(cx, plane, packet.entropy);
-  if (send_control(cx, path, cx.connection.control, bth, aeth)) ++cx.services.counters.not_ready_sent;
+  if (send_control(cx, path, &PlaneFrames::control, bth, aeth)) ++cx.services.counters.not_ready_sent;
 }
 
 void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason) {
@@ -136,7 +136,7 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
     neth.vendor_info =
         cx.services.receiver_share.advise(cx.peer_index, ReceiverShare::Language::kDegree, cx.now).penalty;
   const PathId path = path_back(cx, plane, packet.entropy);
-  if (!send_control(cx, path, cx.connection.control, bth, neth)) return;
+  if (!send_control(cx, path, &PlaneFrames::control, bth, neth)) return;
   ++cx.services.counters.nacks_sent;
   ++cx.services.counters.nacks_sent_by[nack_index(reason)];
 }

@@ -5,8 +5,8 @@
 
 #include <cassert>
 #include <cstdint>
-#include <vector>
 
+#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/psn.h"
 
@@ -24,21 +24,25 @@ struct Response {
 
 class ResponseQueue {
  public:
-  void reset(uint32_t capacity) {  // a power of two
-    entries_.assign(capacity, Response{});
+  void reset(uint32_t capacity) {
+    entries_.clear();
+    capacity_ = capacity;
     head_ = tail_ = 0;
     done_word_ = 0;
   }
   size_t size() const { return tail_ - head_; }
-  size_t capacity() const { return entries_.size(); }
+  // For so many more. False: that is too much, or there is no memory.
+  bool make_room(size_t more) noexcept {
+    return size() + more <= capacity_ && entries_.make_room(head_, size() + more);
+  }
   uint64_t head() const { return head_; }
   uint64_t tail() const { return tail_; }
   void push(const Response& response) {
     // Not by a packet: the responder drops requests for which there will be no room here.
-    assert(size() < capacity());
-    entries_[tail_++ & (entries_.size() - 1)] = response;
+    assert(size() < entries_.size());
+    entries_.at(tail_++) = response;
   }
-  const Response& at(uint64_t index) const { return entries_[index & (entries_.size() - 1)]; }
+  const Response& at(uint64_t index) const { return entries_.at(index); }
   void release(uint64_t new_head) { head_ = new_head; }
 
   // As a SEND carries it in the field where a WRITE has its key: 0, or this flag and the PSN up to which all
@@ -48,7 +52,8 @@ class ResponseQueue {
   uint32_t done_word() const { return done_word_; }
 
  private:
-  std::vector<Response> entries_;
+  GrowingRing<Response> entries_;
+  size_t capacity_ = 0;
   uint64_t head_ = 0;
   uint64_t tail_ = 0;
   uint32_t done_word_ = 0;

@@ -14,6 +14,7 @@
 #include "libmrc/port/transmitter.h"
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/endpoint_requests.h"
+#include "libmrc/qp/frame_table.h"
 #include "libmrc/qp/peer_table.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/time.h"
@@ -127,6 +128,7 @@ struct Services {
   Transmitter& transmitter;
   CompletionSink& completions;
   PeerTable& peers;
+  FrameTable& frames;
   EndpointRequests& endpoint_requests;
   ReceiverShare& receiver_share;  // counts senders when the receiver-aware controller is on
   const TransportConfig& config;

@@ -2,6 +2,8 @@
 #include "libmrc/qp/write_order.h"
 
 #include <algorithm>
+#include <array>
+#include <new>
 
 #include "libmrc/memory/place_bytes.h"
 #include "libmrc/wire/frame.h"
@@ -24,10 +26,21 @@ void take(Taken& taken, size_t begin, size_t end) {
 
 }  // namespace
 
-void WriteOrder::reset(uint32_t window_packets) {
-  mask_ = window_packets - 1;
-  written_.assign(window_packets, Written{});
-  newest_ = {};
+void WriteOrder::reset() {
+  written_.clear();
+  newest_.assign(newest_.size(), Psn{});
+}
+
+bool WriteOrder::make_place(const ReceiveWindow& window, Psn psn) noexcept {
+  if (psn == window.expected()) return true;  // without a gap below it nothing can come that is older
+  if (newest_.empty()) {
+    try {
+      newest_.resize(kPageSets);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  return written_.make_room(window.expected().value(), static_cast<uint64_t>(psn - window.expected()) + 1);
 }
 
 void WriteOrder::place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) {
@@ -35,7 +48,6 @@ void WriteOrder::place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::s
     copy_rest(window, psn, to, payload);
   else
     place_bytes(to, payload.data(), payload.size());
-  // Without a gap below it nothing can come that is older.
   if (psn != window.expected()) remember(window.highest(), psn, to, payload.size());
 }
 
@@ -46,13 +58,14 @@ bool WriteOrder::is_later(Psn newest, Psn psn, Psn highest) {
 
 // What is left from 2^24 PSNs ago may look new for a moment; then copy_rest finds nothing.
 bool WriteOrder::may_be_overwritten(Psn highest, Psn psn, const uint8_t* to, size_t bytes) const {
+  if (newest_.empty()) return false;
   for (uint64_t page = page_of(to); page <= page_of(to + bytes - 1); ++page)
     if (is_later(newest_[set_of(page)], psn, highest)) return true;
   return false;
 }
 
 void WriteOrder::remember(Psn highest, Psn psn, uint8_t* to, size_t bytes) {
-  written_[psn.value() & mask_] = {to, static_cast<uint32_t>(bytes)};
+  written_.at(psn.value()) = {to, static_cast<uint32_t>(bytes)};
   for (uint64_t page = page_of(to); page <= page_of(to + bytes - 1); ++page) {
     Psn& newest = newest_[set_of(page)];
     if (!is_later(newest, psn, highest)) newest = psn;
@@ -64,8 +77,9 @@ void WriteOrder::copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to,
   ++careful_;
   Taken taken{};
   for (Psn later = psn + 1; later <= window.highest(); ++later) {
+    if (!has_place(window, later)) break;  // nor have those above it written anything
     if (!window.holds(later)) continue;
-    const Written& written = written_[later.value() & mask_];
+    const Written& written = written_.at(later.value());
     const uint8_t* const begin = std::max<const uint8_t*>(written.to, to);
     const uint8_t* const end = std::min<const uint8_t*>(written.to + written.bytes, to + payload.size());
     if (begin >= end) continue;

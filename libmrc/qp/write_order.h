@@ -4,11 +4,11 @@
 // place many times).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/psn.h"
 
@@ -16,13 +16,17 @@ namespace mrc {
 
 class WriteOrder {
  public:
-  void reset(uint32_t window_packets);
+  void reset();
 
-  // Copies the payload of a packet that is new to the window, except where a later packet has written
-  // already.
+  // So that a packet new to the window can be placed. False: there is no memory to remember it by.
+  [[nodiscard]] bool make_place(const ReceiveWindow& window, Psn psn) noexcept;
+  // Copies the payload of a packet that is new to the window and has its place, except where a later packet
+  // has written already.
   void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
   // A packet that is new to the window and writes nothing.
-  void pass_over(Psn psn) { written_[psn.value() & mask_].bytes = 0; }
+  void pass_over(const ReceiveWindow& window, Psn psn) {
+    if (has_place(window, psn)) written_.at(psn.value()).bytes = 0;
+  }
   // Packets that were compared with later ones, byte by byte.
   uint64_t careful() const { return careful_; }
 
@@ -41,9 +45,12 @@ class WriteOrder {
   void copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
   static bool is_later(Psn newest, Psn psn, Psn highest);
 
-  uint32_t mask_ = 0;
-  std::vector<Written> written_;         // by PSN: those that arrived above a gap, until the gap is closed
-  std::array<Psn, kPageSets> newest_{};  // the highest of them that wrote to a page of the set
+  bool has_place(const ReceiveWindow& window, Psn psn) const {
+    return static_cast<uint64_t>(psn - window.expected()) < written_.size();
+  }
+
+  GrowingRing<Written> written_;  // by PSN: those that arrived above a gap, until the gap is closed
+  std::vector<Psn> newest_;  // the highest of them that wrote to a page of the set; none until there is one
   uint64_t careful_ = 0;
 };
 

@@ -2,18 +2,21 @@
 #include "libmrc/reliability/sent_packets.h"
 
 #include <bit>
+#include <new>
 
 namespace mrc {
 
 void SentPackets::reset(uint32_t capacity, Psn first) {
   // Not by a packet: sizes come from the settings.
   assert(std::has_single_bit(capacity));
-  entries_.assign(capacity, SentPacket{});
-  mask_ = capacity - 1;
+  entries_.clear();
+  limit_ = capacity;
   oldest_ = next_ = lowest_lost_ = first;
   in_flight_ = lost_ = 0;
   in_flight_bytes_ = 0;
   in_flight_by_ = {};
+  // Not by a packet: at set-up. Later there is always some room to go on with.
+  if (!entries_.make_room(0, 2)) throw std::bad_alloc();
 }
 
 void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nanoseconds now) {

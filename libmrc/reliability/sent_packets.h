@@ -3,12 +3,13 @@
 // the newest sent, by which path it went, when, and whether it is in flight, delivered or lost.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
-#include <vector>
 
 #include "libmrc/path/path_set.h"
+#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/wire/psn.h"
 #include "libmrc/wire/time.h"
 
@@ -37,15 +38,17 @@ constexpr uint64_t nominal_size(uint32_t payload_bytes) {
 
 class SentPackets {
  public:
-  void reset(uint32_t capacity, Psn first);  // capacity: a power of two
+  void reset(uint32_t capacity, Psn first);  // capacity: of outstanding packets, a power of two
 
   Psn oldest() const { return oldest_; }  // oldest that is not cumulatively acknowledged
   Psn next() const { return next_; }      // the PSN of the next new packet
   uint32_t outstanding() const { return static_cast<uint32_t>(next_ - oldest_); }
-  bool full() const { return outstanding() == entries_.size(); }
+  bool full() const { return outstanding() >= limit_; }
   bool contains(Psn psn) const { return psn >= oldest_ && psn < next_; }
   // Acknowledged, but at() still tells about it.
-  bool remembers(Psn psn) const { return psn < oldest_ && psn + entries_.size() >= next_; }
+  bool remembers(Psn psn) const {
+    return psn < oldest_ && psn + static_cast<int32_t>(entries_.size()) >= next_;
+  }
 
   uint32_t in_flight() const { return in_flight_; }
   uint64_t in_flight_bytes() const { return in_flight_bytes_; }
@@ -54,13 +57,14 @@ class SentPackets {
   uint64_t in_flight_by(Plane plane) const { return in_flight_by_[plane]; }
   uint32_t lost() const { return lost_; }
 
-  SentPacket& at(Psn psn) { return entries_[psn.value() & mask_]; }
-  const SentPacket& at(Psn psn) const { return entries_[psn.value() & mask_]; }
+  SentPacket& at(Psn psn) { return entries_.at(psn.value()); }
+  const SentPacket& at(Psn psn) const { return entries_.at(psn.value()); }
 
   // A new packet goes out as next().
   void add(const SentPacket& packet) {
     // Not by a packet: nothing new is sent into a full window.
     assert(!full());
+    make_room();
     at(next_) = packet;
     ++next_;
     leaves(packet);
@@ -95,6 +99,15 @@ class SentPackets {
   Psn first_lost() const;
 
  private:
+  // Twice what is outstanding, so that as much that is acknowledged is remembered.
+  void make_room() {
+    const uint64_t wanted = std::min<uint64_t>(2 * (uint64_t{outstanding()} + 1), limit_);
+    if (wanted <= entries_.size()) [[likely]]
+      return;
+    const Psn oldest_known = next_ - static_cast<int32_t>(entries_.size());
+    // Without memory there is no more outstanding than now has a place: half of that is in use.
+    if (!entries_.make_room(oldest_known.value(), wanted)) limit_ = static_cast<uint32_t>(entries_.size());
+  }
   void leaves(const SentPacket& packet) {
     ++in_flight_;
     in_flight_bytes_ += packet.bytes;
@@ -106,8 +119,8 @@ class SentPackets {
     in_flight_by_[packet.plane] -= nominal_size(packet.bytes);
   }
 
-  std::vector<SentPacket> entries_;
-  uint32_t mask_ = 0;
+  GrowingRing<SentPacket> entries_;
+  uint32_t limit_ = 0;
   Psn oldest_;
   Psn next_;
   mutable Psn lowest_lost_;  // no lost packet is below it; moves up when it is looked for

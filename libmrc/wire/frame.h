@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -37,6 +38,8 @@ struct NetworkHeader {
   IpAddress segment;             // it: where the packet goes when the uSIDs are used up
   uint8_t hop_limit = 64;
   bool intact = false;  // goes by a carrier that cannot corrupt: its ICRC is left out (zero)
+
+  friend auto operator<=>(const NetworkHeader&, const NetworkHeader&) = default;
 };
 
 // Ethernet to UDP as ready bytes, for one destination, plane and class of traffic. Built once; a frame then

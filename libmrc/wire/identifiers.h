@@ -35,7 +35,7 @@ inline constexpr Plane kPlanesMax = 16;
 
 struct MacAddress {
   std::array<uint8_t, 6> bytes{};
-  friend bool operator==(const MacAddress&, const MacAddress&) = default;
+  friend auto operator<=>(const MacAddress&, const MacAddress&) = default;
 };
 
 // An IP address in its 128-bit form, which is also the GID: IPv4 is ::ffff:a.b.c.d.
@@ -51,7 +51,7 @@ struct IpAddress {
   }
   const uint8_t* v4_bytes() const { return bytes.data() + 12; }
   bool is_multicast() const { return is_v4() ? bytes[12] >> 4 == 0xE : bytes[0] == 0xFF; }
-  friend bool operator==(const IpAddress&, const IpAddress&) = default;
+  friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 
 // Where frames to a multicast group go: RFC 1112 for IPv4, RFC 2464 for IPv6.

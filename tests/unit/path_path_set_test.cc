@@ -227,7 +227,7 @@ TEST(PathSet, TakesTheListOfAProfile) {
   const PathId id = set.find(Entropy{107}, 1);
   ASSERT_NE(id, kNoPath);
   EXPECT_TRUE(set.at(id).has_outer);
-  EXPECT_EQ(set.at(id).outer_destination.bytes[15], 7);
+  EXPECT_EQ(set.way(set.at(id)).outer_destination.bytes[15], 7);
   EXPECT_EQ(set.at(id).profile_index, 7);
   EXPECT_EQ(set.find(Entropy{107}, 0), kNoPath);
 }
@@ -260,7 +260,7 @@ TEST(PathSet, DifferentSetsUseDifferentPaths) {  // MRC 4.1: random choice insid
 
 TEST(PathSet, AnEmptyListIsNoCrash) {
   PathSet set;
-  set.reset(PathSetConfig{}, std::span<const EvEntry>{}, 1);
+  set.reset(PathSetConfig{}, std::vector<EvEntry>{}, 1);
   EXPECT_EQ(set.select(kAll), kNoPath);
   EXPECT_EQ(set.control_path(0), kNoPath);
   EXPECT_EQ(set.take_due_probe(100), kNoPath);

@@ -88,7 +88,7 @@ TEST(Srv6Template, GivesAPathSetItsPaths) {
   EXPECT_EQ(set.active(), 128u);
   for (int i = 0; i < 200; ++i) {
     const Path& path = set.at(set.select(~PlaneMask{0}));
-    const auto found = paths->parse(path.outer_destination);
+    const auto found = paths->parse(set.way(path).outer_destination);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->plane, path.plane);
     EXPECT_EQ(make_entropy(found->plane, found->uplink), path.entropy) << "the EV can be echoed";

@@ -45,14 +45,15 @@ void check(uint32_t seed) {
   ReceiveWindow window;
   window.reset(kWindow, first);
   WriteOrder order;
-  order.reset(kWindow);
+  order.reset();
   std::vector<size_t> arrival(packets.size());
   std::iota(arrival.begin(), arrival.end(), size_t{0});
   std::shuffle(arrival.begin(), arrival.end(), random);
   std::vector<uint8_t> memory(kMemory, 0);
   for (const size_t i : arrival) {
     const Psn psn = first + static_cast<int32_t>(i);
-    order.pass_over(psn);
+    order.pass_over(window, psn);
+    ASSERT_TRUE(order.make_place(window, psn));
     order.place(window, psn, memory.data() + packets[i].offset, packets[i].payload);
     window.record(psn, ReceiveWindow::kNothing);
     while (window.pass() != ReceiveWindow::kNothing) {
@@ -73,7 +74,7 @@ TEST(WriteOrder, PlacesThatNobodyWroteToAreNotCompared) {
     ReceiveWindow window;
     window.reset(kWindow, Psn{first});
     WriteOrder order;
-    order.reset(kWindow);
+    order.reset();
     constexpr size_t kMemory = 64 * 4096;
     std::vector<uint8_t> room(2 * kMemory);
     void* aligned = room.data();
@@ -83,6 +84,7 @@ TEST(WriteOrder, PlacesThatNobodyWroteToAreNotCompared) {
     for (uint32_t round = 0; round < 20; ++round) {
       for (const uint32_t i : {1u, 0u, 3u, 2u, 5u, 4u}) {
         const Psn psn = Psn{first} + static_cast<int32_t>(round * 6 + i);
+        ASSERT_TRUE(order.make_place(window, psn));
         order.place(window, psn, memory + (round * 6 + i) % 64 * 4096, payload);
         window.record(psn, ReceiveWindow::kNothing);
         while (window.pass() != ReceiveWindow::kNothing) {
