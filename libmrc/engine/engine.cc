@@ -52,7 +52,9 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
                            static_cast<uint32_t>(nominal_size(kMtuMax)), kPeersMax});
 }
 
-Engine::~Engine() = default;
+Engine::~Engine() {
+  transmitter_.set_tap(nullptr);  // which is what is left of this
+}
 
 // ------------------------------------------------------------------------------------------- control
 
@@ -283,6 +285,8 @@ Nanoseconds Engine::next_deadline() const {
   for (size_t lane = 0; lane < transmitter_.lane_count(); ++lane) {
     Carrier& carrier = transmitter_.carrier(lane);
     const size_t count = carrier.receive(frames);
+    if (!flows_.sniffers().empty()) [[unlikely]]
+      for (size_t i = 0; i < count; ++i) sniff({frames[i].data, frames[i].length}, frames[i].intact);
     for (size_t i = 0; i < count; ++i) dispatch(transmitter_.plane_of(lane, frames[i]), frames[i], now);
     if (count > 0) carrier.release({frames.data(), count});
     total += count;
@@ -299,6 +303,7 @@ Nanoseconds Engine::next_deadline() const {
       peek_dscp(bytes, &dscp) && (dscp == config.dscp_trimmed || dscp == config.dscp_trimmed_last_hop);
   const DecodeError error = trimmed ? decode_trimmed(bytes, &packet) : decode(bytes, &packet);
   if (error != DecodeError::kNone) {
+    if (flows_.steers() && steer(bytes)) return;
     ++counters_.drops_undecodable[static_cast<size_t>(error)];
     return;
   }

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "libmrc/engine/flow_table.h"
 #include "libmrc/engine/multicast_groups.h"
 #include "libmrc/engine/timer_wheel.h"
 #include "libmrc/guard/random_source.h"
@@ -62,7 +63,7 @@ struct EvProbe {
   Qpn destination_qpn = kEndpointQpn;  // where ports lead to another process for each, one of its queue pairs
 };
 
-class Engine {
+class Engine : private FrameTap {
  public:
   // One port per plane, in order of planes. Ports and sink outlive the engine.
   Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink);
@@ -73,6 +74,10 @@ class Engine {
   MemoryTable& memory() { return memory_; }
   // Datagram queue pairs in it get what is sent to their groups.
   MulticastGroups& groups() { return groups_; }
+  // Flows to queue pairs of raw packets, of this engine or of another one of the same device. They are gone
+  // before their queue pair is, and before its engine.
+  void add_flow(const Flow& flow);
+  void remove_flow(uint64_t id);
   const Counters& counters() const { return counters_; }
   size_t plane_count() const { return transmitter_.plane_count(); }
 
@@ -115,6 +120,10 @@ class Engine {
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
   void deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now);
   void on_multicast(const Packet& packet, Plane plane, Nanoseconds now);
+  bool steer(std::span<const uint8_t> frame);
+  void sniff(std::span<const uint8_t> frame, bool intact);
+  void frames_leave(std::span<const TxFrame> frames, bool intact) override;
+  void hand_over(const Flow& flow, std::span<const uint8_t> frame);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void take_endpoint_answer(const Packet& packet, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane, Nanoseconds now);
@@ -156,6 +165,8 @@ class Engine {
   SourceBudget strangers_;  // what they are answered
   MemoryTable memory_;
   MulticastGroups groups_;
+  FlowTable flows_;
+  std::vector<uint8_t> sniffed_;  // a copy with an ICRC; made with the first sniffer
   Counters counters_;
   Transmitter transmitter_;
   CompletionSink completions_;

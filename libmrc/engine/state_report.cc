@@ -80,6 +80,7 @@ constexpr Named<Counters> kCounters[] = {
     {"requests_in_vain", &Counters::requests_in_vain},
     {"datagrams_received", &Counters::datagrams_received},
     {"multicasts_received", &Counters::multicasts_received},
+    {"raw_frames_received", &Counters::raw_frames_received},
     {"payload_bytes_sent", &Counters::payload_bytes_sent},
     {"payload_bytes_placed", &Counters::payload_bytes_placed},
     {"messages_completed", &Counters::messages_completed},
@@ -232,9 +233,13 @@ void add_queues(Text& text, QueuePair& qp) {
 }
 
 void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
-  const bool datagrams = qp.config().type == QueuePairType::kDatagram;
+  const bool raw = qp.config().type == QueuePairType::kRaw;
+  const bool datagrams = raw || qp.config().type == QueuePairType::kDatagram;
   const Connection& connection = qp.connection();
-  text.add("queue pair 0x%x: %s %s%s%s", qp.qpn().value(), datagrams ? "ud" : name_of(qp.transport()),
+  text.add("queue pair 0x%x: %s %s%s%s", qp.qpn().value(),
+           raw         ? "raw"
+           : datagrams ? "ud"
+                       : name_of(qp.transport()),
            name_of(qp.state()), qp.scheduled() ? ", has something to send" : "",
            qp.waits_for_window() ? ", waits for the window" : "");
   if (!datagrams && qp.connected())

@@ -36,6 +36,7 @@ struct Counters {
   uint64_t requests_in_vain = 0;      // behind the request that ended the connection, or after its end
   uint64_t datagrams_received = 0;    // delivered
   uint64_t multicasts_received = 0;   // datagrams to a group, however many queue pairs have joined it
+  uint64_t raw_frames_received = 0;   // delivered to queue pairs of raw packets, as often as it was copied
   uint64_t payload_bytes_sent = 0;    // of first transmissions
   uint64_t payload_bytes_placed = 0;  // new data written to memory
   uint64_t messages_completed = 0;    // at the requester

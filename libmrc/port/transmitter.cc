@@ -60,6 +60,8 @@ void Transmitter::take_buffers(Lane& lane) {
 
 [[gnu::hot]] void Transmitter::flush(Lane& lane) {
   if (lane.staged == 0) return;
+  if (tap_ != nullptr) [[unlikely]]
+    tap_->frames_leave({lane.frames.data(), lane.staged}, lane.intact);
   lane.carrier->transmit({lane.frames.data(), lane.staged});
   // The buffers that were not used move to the front.
   for (uint32_t i = lane.staged; i < lane.acquired; ++i) lane.frames[i - lane.staged] = lane.frames[i];

@@ -12,6 +12,15 @@
 
 namespace mrc {
 
+// Sees frames that are about to leave. Called once per burst and lane, if there is one.
+class FrameTap {
+ public:
+  virtual void frames_leave(std::span<const TxFrame> frames, bool intact) = 0;
+
+ protected:
+  ~FrameTap() = default;
+};
+
 class Transmitter {
  public:
   // Where frames to one destination by one plane are staged: below kLanesMax.
@@ -62,6 +71,9 @@ class Transmitter {
 
   uint64_t frames_sent() const { return frames_sent_; }
 
+  // Null: nobody looks. It outlives the transmitter, or is taken away before.
+  void set_tap(FrameTap* tap) { tap_ = tap; }
+
  private:
   struct Lane {
     Carrier* carrier = nullptr;
@@ -83,6 +95,7 @@ class Transmitter {
   std::vector<Lane> lanes_;
   LaneId begun_ = 0;
   uint64_t frames_sent_ = 0;
+  FrameTap* tap_ = nullptr;
 };
 
 }  // namespace mrc

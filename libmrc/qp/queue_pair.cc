@@ -106,6 +106,7 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   if (attributes.rnr_timer && *attributes.rnr_timer > 31) return false;
   if (attributes.reads_max && *attributes.reads_max > kReadsMax) return false;
   if (attributes.answers_max && *attributes.answers_max > kReadsMax) return false;
+  if (config_.type == QueuePairType::kRaw) return true;
   if (config_.type == QueuePairType::kDatagram)
     return attributes.queue_key || to != QueuePairState::kInit || from == to || config_.general_service;
   if (to == QueuePairState::kReadyToReceive && from != to &&
@@ -190,6 +191,8 @@ void QueuePair::start_requester(Psn first, Services& services) {
     case Wire::kDatagram:
       datagram_.start_sending(first);
       break;
+    case Wire::kRaw:
+      break;
   }
   with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
   sending_ = true;  // and not before: memory may run out
@@ -215,6 +218,9 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
       connection_.mtu = std::min(connection_.mtu, services.config.datagram_bytes_max);
       datagram_.reset(copied_segments(), seed_, config_.general_service);
       return;  // every datagram has a destination of its own
+    case Wire::kRaw:
+      raw_.reset(qpn_.value());
+      return;
   }
   resolve_next_hops(services);
 }
@@ -321,7 +327,7 @@ const PlaneFrames* QueuePair::ready_frames(Plane plane, const MacAddress& next_h
 }
 
 [[gnu::hot]] void QueuePair::resolve_next_hops(Services& services) {
-  if (wire() == Wire::kDatagram) return;
+  if (wire() == Wire::kDatagram || wire() == Wire::kRaw) return;
   const auto planes = services.transmitter.plane_count();
   if (connection_.resolved == (PlaneMask{1} << planes) - 1) return;
   for (size_t i = 0; i < planes; ++i) {
@@ -347,7 +353,10 @@ void QueuePair::answer_before_leaving(Services& services, Nanoseconds now) {
 void QueuePair::return_to_reset(Services& services) {
   // As in IBTA: requests are forgotten without completions, completions not yet polled disappear.
   send_queue_.release(send_queue_.tail());
-  receive_queue_.release(receive_queue_.tail());
+  {
+    const RawPackets::Taking taking(raw_);
+    receive_queue_.release(receive_queue_.tail());
+  }
   disconnect(services);
   switch (wire()) {
     case Wire::kMrc:
@@ -360,6 +369,8 @@ void QueuePair::return_to_reset(Services& services) {
       break;
     case Wire::kDatagram:
       datagram_.reset(0, seed_, config_.general_service);
+      break;
+    case Wire::kRaw:
       break;
   }
   with_requester([&](auto& requester) { requester.skip_to(send_queue_.head()); });
@@ -396,6 +407,7 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
   with_responder([&](auto& responder) {
     responder.slots().drain([&](const ReceiveSlots::Slot& slot) { complete(slot.work_id, slot.told); });
   });
+  const RawPackets::Taking taking(raw_);
   const uint64_t tail = receive_queue_.tail();
   for (uint64_t head = receive_queue_.head(); head != tail; ++head) {
     const uint64_t work_id = receive_queue_.at(head).work_id;

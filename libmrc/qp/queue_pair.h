@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A queue pair: its state machine, its two work queues, and what works on them: requester and responder of
-// MRC or of plain RC, or datagrams. queue_pair.cc is the state machine, queue_pair_traffic.cc the data path.
+// MRC or of plain RC, datagrams, or raw packets. queue_pair.cc is the state machine, queue_pair_traffic.cc
+// the data path.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "libmrc/path/path_set.h"
 #include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/connection.h"
 #include "libmrc/qp/datagram.h"
 #include "libmrc/qp/negotiation.h"
+#include "libmrc/qp/raw_packets.h"
 #include "libmrc/qp/rc_requester.h"
 #include "libmrc/qp/rc_responder.h"
 #include "libmrc/qp/requester.h"
@@ -26,7 +29,7 @@ namespace mrc {
 
 enum class QueuePairState : uint8_t { kReset, kInit, kReadyToReceive, kReadyToSend, kDraining, kError };
 
-enum class QueuePairType : uint8_t { kReliable, kDatagram };
+enum class QueuePairType : uint8_t { kReliable, kDatagram, kRaw };
 
 // IBTA 3.9.3: datagrams of connection managers go to this queue pair, with this Q_Key.
 inline constexpr Qpn kGeneralServiceQpn{1};
@@ -128,6 +131,9 @@ class QueuePair {
   bool waits_for_window() const { return waiting_.listed(); }  // of its peer
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
+  // kRaw: a frame that is steered here. Of all engines of the device, each under its own lock and with its
+  // own services. False: its own engine has to look at it, so somebody must ring its doorbell.
+  bool take_frame(std::span<const uint8_t> frame, Services& services, Nanoseconds now);
 
   enum class More : uint8_t {
     kNothing,   // until something arrives, is posted or times out
@@ -167,9 +173,10 @@ class QueuePair {
  private:
   friend class Engine;
 
-  enum class Wire : uint8_t { kMrc, kRc, kDatagram };
+  enum class Wire : uint8_t { kMrc, kRc, kDatagram, kRaw };
   Wire wire() const {
     if (config_.type == QueuePairType::kDatagram) return Wire::kDatagram;
+    if (config_.type == QueuePairType::kRaw) return Wire::kRaw;
     return transport_ == Transport::kRc ? Wire::kRc : Wire::kMrc;
   }
   bool speaks_mrc() const { return wire() == Wire::kMrc; }
@@ -202,7 +209,8 @@ class QueuePair {
   bool others_wait(const Context& cx) const;
   More transmit_mrc(Context& cx, size_t budget, bool fresh_answers);
   More transmit_rc(Context& cx, size_t budget);
-  More transmit_datagrams(Context& cx, size_t budget);
+  template <typename Sender>
+  More transmit_unanswered(Context& cx, size_t budget, Sender& sender);
   void report_drained(Context& cx);
   void start_answering(Context& cx);
   void await_negotiation(Nanoseconds now);
@@ -211,13 +219,15 @@ class QueuePair {
   auto with_requester(Act&& act) {
     const Wire on = wire();
     if (on == Wire::kMrc) return act(requester_);
-    return on == Wire::kRc ? act(rc_requester_) : act(datagram_);
+    if (on == Wire::kRc) return act(rc_requester_);
+    return on == Wire::kDatagram ? act(datagram_) : act(raw_);
   }
   template <typename Act>
   auto with_responder(Act&& act) {
     const Wire on = wire();
     if (on == Wire::kMrc) return act(responder_);
-    return on == Wire::kRc ? act(rc_responder_) : act(datagram_);
+    if (on == Wire::kRc) return act(rc_responder_);
+    return on == Wire::kDatagram ? act(datagram_) : act(raw_);
   }
 
   QueuePairConfig config_;
@@ -234,6 +244,7 @@ class QueuePair {
   RcRequester rc_requester_;
   RcResponder rc_responder_;
   Datagram datagram_;
+  RawPackets raw_;
   ResponseQueue responses_;
   ReadTable reads_;
   EventTrace trace_;

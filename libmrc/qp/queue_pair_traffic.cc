@@ -16,6 +16,10 @@ constexpr Nanoseconds kNegotiationMax = 30 * kSecond;
 
 [[gnu::hot]] void QueuePair::receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now) {
   const Wire on = wire();
+  if (on == Wire::kRaw) {  // no packet names it
+    ++services.counters.drops_unsupported;
+    return;
+  }
   if (on != Wire::kDatagram && packet.source != connection_.destination) {
     ++services.counters.drops_wrong_peer;
     return;
@@ -36,8 +40,20 @@ constexpr Nanoseconds kNegotiationMax = 30 * kSecond;
     case Wire::kDatagram:
       receive_datagram(cx, packet);
       break;
+    case Wire::kRaw:
+      break;
   }
   settle(services, now);
+}
+
+bool QueuePair::take_frame(std::span<const uint8_t> frame, Services& services, Nanoseconds now) {
+  const RawPackets::Taking taking(raw_);
+  if (!connected()) {
+    ++services.counters.drops_wrong_state;
+    return true;
+  }
+  Context cx = context(services, now);
+  return raw_.receive(cx, frame);
 }
 
 // IBTA A14: a request names the queue that it uses receives of, and whose domain its keys are looked up in.
@@ -179,7 +195,9 @@ void QueuePair::receive_datagram(Context& cx, const Packet& packet) {
     case Wire::kRc:
       return transmit_rc(cx, budget);
     case Wire::kDatagram:
-      return transmit_datagrams(cx, budget);
+      return transmit_unanswered(cx, budget, datagram_);
+    case Wire::kRaw:
+      return transmit_unanswered(cx, budget, raw_);
   }
   return More::kNothing;
 }
@@ -260,14 +278,15 @@ QueuePair::More QueuePair::transmit_rc(Context& cx, size_t budget) {
   return more ? More::kReady : More::kNothing;
 }
 
-QueuePair::More QueuePair::transmit_datagrams(Context& cx, size_t budget) {
-  if (!may_take(false)) return More::kNothing;
-  const Datagram::Burst burst = datagram_.transmit(cx, budget);
+template <typename Sender>
+QueuePair::More QueuePair::transmit_unanswered(Context& cx, size_t budget, Sender& sender) {
+  typename Sender::Burst burst;
+  if (may_take(false)) burst = sender.transmit(cx, budget);
   settle(cx.services, cx.now);
-  if (state() == QueuePairState::kError) return More::kNothing;
+  if (state() == QueuePairState::kError || !may_take(false)) return More::kNothing;
   report_drained(cx);
   if (burst.blocked) return More::kBlocked;
-  return datagram_.has_work(cx) ? More::kReady : More::kNothing;
+  return sender.has_work(cx) ? More::kReady : More::kNothing;
 }
 
 void QueuePair::report_drained(Context& cx) {

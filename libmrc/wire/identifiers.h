@@ -54,6 +54,11 @@ struct IpAddress {
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 
+// The group of those processes of a host that hear whole Ethernet frames of applications. None of the
+// application's own: its scope is one interface.
+inline constexpr IpAddress kRawFrameListeners{
+    {0xFF, 0x01, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x4D, 0x52, 0x43, 0x01}};
+
 // Where frames to a multicast group go: RFC 1112 for IPv4, RFC 2464 for IPv6.
 inline MacAddress group_mac(const IpAddress& group) {
   const auto& b = group.bytes;

@@ -4,6 +4,8 @@
 #include <functional>
 #include <span>
 
+#include "libmrc/engine/flow_match.h"
+#include "libmrc/port/raw_frames.h"
 #include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/icrc.h"
 #include "libmrc/wire/packet.h"
@@ -40,5 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     expect(packet.payload.empty() && packet.trimmed && !icrc_matches(packet));
     expect(packet.source.is_v4() == packet.destination.is_v4());
   }
+  const FlowView view(frame);
+  expect(view.matches({view.layers(), view.key(), {}}));
+  const auto raw = unwrap_raw_frame(frame);
+  expect(raw.empty() || within(raw.data(), raw.size(), frame));
   return 0;
 }
