@@ -84,6 +84,11 @@ void DevicePorts::leave(const IpAddress& group) {
   impl_->mesh_->groups().leave(group);
   if (impl_->wires_ != nullptr) impl_->wires_->leave(group);
 }
+int DevicePorts::hear_raw_frames(bool wanted) {
+  if (wanted) return impl_->mesh_->groups().join(kRawFrameListeners);
+  impl_->mesh_->groups().leave(kRawFrameListeners);
+  return 0;
+}
 uint32_t DevicePorts::slot() const {
   return impl_->mesh_->slot();
 }

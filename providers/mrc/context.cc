@@ -43,6 +43,7 @@ constexpr abi::ContextOps make_operations() {
   ops.create_ah = for_c<create_ah>;
   ops.create_cq = for_c<create_cq>;
   ops.create_cq_ex = for_c<create_cq_ex>;
+  ops.create_flow = for_c<create_flow>;
   ops.create_qp = for_c<create_qp>;
   ops.create_qp_ex = for_c<create_qp_ex>;
   ops.create_srq = for_c<create_srq>;
@@ -53,6 +54,7 @@ constexpr abi::ContextOps make_operations() {
   ops.dereg_mr = for_c<dereg_mr>;
   ops.destroy_ah = for_c<destroy_ah>;
   ops.destroy_cq = for_c<destroy_cq>;
+  ops.destroy_flow = for_c<destroy_flow>;
   ops.destroy_qp = for_c<destroy_qp>;
   ops.destroy_srq = for_c<destroy_srq>;
   ops.detach_mcast = for_c<detach_mcast>;
@@ -198,7 +200,10 @@ Context::Context() {
 Context::~Context() {
   if (!forked_away()) let_forks_go();
   if (device_ == nullptr || forked_away()) return;
-  for (Qp* qp : queue_pairs_) leave_all_groups(qp);
+  for (Qp* qp : queue_pairs_) {
+    leave_all_groups(qp);
+    device_->flows().remove_all_to(qp);
+  }
   if (!queue_pairs_.empty() || !regions_.empty()) {
     for (unsigned i = 0; i < device_->shards(); ++i) {
       Shard& shard = device_->shard(i);

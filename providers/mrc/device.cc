@@ -166,7 +166,10 @@ Shard* Device::one_more() {
   std::string error;
   try {
     // Others see it as soon as it has the memory of all; nobody uses it yet.
-    if (shard->open(config_, &error) == 0 && shard->run(&error) == 0 && memory_.enter(*shard)) return shard;
+    if (shard->open(config_, &error) == 0 && shard->run(&error) == 0 && memory_.enter(*shard)) {
+      flows_.enter(*shard);
+      return shard;
+    }
   } catch (const std::bad_alloc&) {
   }
   shard->stop();

@@ -14,6 +14,7 @@
 
 #include "dpdk_io/device_config.h"
 #include "libmrc/engine/engine.h"
+#include "providers/mrc/device_flows.h"
 #include "providers/mrc/device_memory.h"
 #include "providers/mrc/progress.h"
 #include "providers/mrc/shard.h"
@@ -48,6 +49,7 @@ class Device {
   unsigned shards() const { return running_.load(std::memory_order_acquire); }
   Shard& shard(unsigned index) { return *shards_[index]; }
   DeviceMemory& memory() { return memory_; }
+  DeviceFlows& flows() { return flows_; }
   // The shard with this queue pair.
   Shard& shard_of(Qpn qpn);
   // What is the process's and not a thread's belongs to the first shard.
@@ -84,6 +86,7 @@ class Device {
   static unsigned lane_of_this_thread();
 
  private:
+  friend class DeviceFlows;
   friend class DeviceMemory;
   static constexpr unsigned kShardsMax = DeviceConfig::kEnginesMax;
 
@@ -110,6 +113,7 @@ class Device {
   std::array<Shard*, kShardsMax> shards_{};  // never destroyed
   std::atomic<unsigned> running_{0};
   DeviceMemory memory_{*this};
+  DeviceFlows flows_{*this};
   std::mutex settle_mutex_;                            // before the locks of the shards
   std::array<std::optional<unsigned>, kLanes> lanes_;  // that have queue pairs, and their place in the order
   unsigned lanes_used_ = 0;

@@ -57,7 +57,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.max_qp_wr = static_cast<int>(limits::kWorkRequests);
   device.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_SYS_IMAGE_GUID |
                             IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_MEM_WINDOW |
-                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
+                            IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC |
+                            IBV_DEVICE_MANAGED_FLOW_STEERING;
   device.max_sge = static_cast<int>(limits::kSegments);
   device.max_sge_rd = static_cast<int>(limits::kSegments);
   device.max_qp_rd_atom = device.max_qp_init_rd_atom = limits::kReads;
@@ -66,6 +67,7 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   device.max_srq_wr = static_cast<int>(limits::kWorkRequests);
   device.max_srq_sge = static_cast<int>(limits::kSegments);
   device.max_ah = limits::kAddressHandles;
+  device.max_raw_ethy_qp = limits::kQueuePairs;
   device.max_mcast_grp = limits::kGroups;
   device.max_mcast_qp_attach = limits::kGroupMembers;
   device.max_total_mcast_qp_attach = limits::kGroups * limits::kGroupMembers;

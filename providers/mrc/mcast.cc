@@ -31,7 +31,7 @@ std::mutex& groups_mutex() {
 // Of a group that the device may take. False: it is none, or the queue pair is not of the kind.
 bool group_for(const ibv_qp* qp, const ibv_gid* gid, IpAddress* group) {
   std::memcpy(group->bytes.data(), gid->raw, group->bytes.size());
-  return qp->qp_type == IBV_QPT_UD && group->is_multicast();
+  return qp->qp_type == IBV_QPT_UD && group->is_multicast() && *group != kRawFrameListeners;
 }
 
 bool leave(Qp* qp, const IpAddress& group) {

@@ -96,6 +96,10 @@ int close_xrcd(ibv_xrcd* domain);
 int attach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid);
 int detach_mcast(ibv_qp* qp, const ibv_gid* gid, uint16_t lid);
 
+// flow.cc
+ibv_flow* create_flow(ibv_qp* qp, ibv_flow_attr* attributes);
+int destroy_flow(ibv_flow* flow);
+
 // post.cc
 int post_send(ibv_qp* qp, ibv_send_wr* requests, ibv_send_wr** bad);
 int post_recv(ibv_qp* qp, ibv_recv_wr* requests, ibv_recv_wr** bad);

@@ -136,7 +136,7 @@ struct ContextOps {
   NotOffered create_counters;
   ibv_cq* (*create_cq)(ibv_context*, int, ibv_comp_channel*, int);
   ibv_cq_ex* (*create_cq_ex)(ibv_context*, ibv_cq_init_attr_ex*);
-  NotOffered create_flow;
+  ibv_flow* (*create_flow)(ibv_qp*, ibv_flow_attr*);
   NotOffered create_flow_action_esp;
   ibv_qp* (*create_qp)(ibv_pd*, ibv_qp_init_attr*);
   ibv_qp* (*create_qp_ex)(ibv_context*, ibv_qp_init_attr_ex*);
@@ -151,7 +151,7 @@ struct ContextOps {
   int (*destroy_ah)(ibv_ah*);
   NotOffered destroy_counters;
   int (*destroy_cq)(ibv_cq*);
-  NotOffered destroy_flow;
+  int (*destroy_flow)(ibv_flow*);
   NotOffered destroy_flow_action;
   int (*destroy_qp)(ibv_qp*);
   NotOffered destroy_rwq_ind_table;

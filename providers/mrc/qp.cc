@@ -18,6 +18,7 @@
 #include "providers/mrc/mcast.h"
 #include "providers/mrc/operations.h"
 #include "providers/mrc/pd.h"
+#include "providers/mrc/privilege.h"
 #include "providers/mrc/qp_attributes.h"
 #include "providers/mrc/refuse.h"
 #include "providers/mrc/srq.h"
@@ -31,8 +32,12 @@ namespace {
 int check(const ibv_qp_init_attr& wanted) {
   const bool initiates = wanted.qp_type == IBV_QPT_XRC_SEND;
   if (wanted.qp_type != IBV_QPT_RC && wanted.qp_type != IBV_QPT_UC && wanted.qp_type != IBV_QPT_UD &&
-      !initiates)
+      wanted.qp_type != IBV_QPT_RAW_PACKET && !initiates)
     return EOPNOTSUPP;
+  if (wanted.qp_type == IBV_QPT_RAW_PACKET) {
+    if (!may_use_raw_packets()) return EPERM;
+    if (wanted.srq != nullptr) return EINVAL;
+  }
   if (wanted.send_cq == nullptr || (wanted.recv_cq == nullptr && !initiates)) return EINVAL;
   const ibv_qp_cap& cap = wanted.cap;
   if (cap.max_send_wr > limits::kWorkRequests || cap.max_recv_wr > limits::kWorkRequests) return EINVAL;
@@ -45,7 +50,8 @@ QueuePairConfig config_of(Qp* qp, ibv_qp_type type) {
   QueuePairConfig config;
   // An unreliable connection is one that happens to lose only what cannot be taken: on the wire it is a
   // reliable one.
-  config.type = type == IBV_QPT_UD ? QueuePairType::kDatagram : QueuePairType::kReliable;
+  if (type == IBV_QPT_UD) config.type = QueuePairType::kDatagram;
+  if (type == IBV_QPT_RAW_PACKET) config.type = QueuePairType::kRaw;
   config.lossy = type == IBV_QPT_UC;
   config.xrc = type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV;
   if (type == IBV_QPT_XRC_RECV) {
@@ -302,7 +308,7 @@ int query_qp_data_in_order(ibv_qp* verbs, ibv_wr_opcode operation, uint32_t) {
   const Qp* qp = Qp::of(verbs);
   const bool sends = operation == IBV_WR_SEND || operation == IBV_WR_SEND_WITH_IMM;
   // A datagram is one packet, and every packet is written in order.
-  if (verbs->qp_type == IBV_QPT_UD) return sends ? kWholeMessage : 0;
+  if (verbs->qp_type == IBV_QPT_UD || verbs->qp_type == IBV_QPT_RAW_PACKET) return sends ? kWholeMessage : 0;
   const bool brings_data = sends || operation == IBV_WR_SEND_WITH_INV || operation == IBV_WR_RDMA_WRITE ||
                            operation == IBV_WR_RDMA_WRITE_WITH_IMM || operation == IBV_WR_RDMA_READ;
   // Packets of MRC are written where they belong as they come, by all planes at once.
@@ -312,7 +318,7 @@ int query_qp_data_in_order(ibv_qp* verbs, ibv_wr_opcode operation, uint32_t) {
 int destroy_qp(ibv_qp* verbs) {
   if (forked_away()) return EPERM;
   Qp* qp = Qp::of(verbs);
-  if (in_any_group(qp)) return EBUSY;  // as the kernel does
+  if (in_any_group(qp) || qp->flows != 0) return EBUSY;  // as the kernel does
   if (qp->domain != nullptr && !last_name(qp)) return 0;
   qp->context->remove(qp);
   let_datagrams_leave(qp);

@@ -48,6 +48,8 @@ struct Qp {
   uint32_t built = 0;
   int build_error = 0;
 
+  std::atomic<unsigned> flows{0};  // that lead to it
+
   ibv_qp_cap capacity{};
   bool signal_all = false;
   ibv_qp_attr attributes{};                 // under the shard's lock

@@ -64,7 +64,13 @@ Masks masks_of_half(const Transition& transition, ibv_qp_type type) {
   return {whole.needed & ~spared, whole.allowed | spared};
 }
 
+// Raw packets have no peer and no numbers: a port is all they need.
+Masks masks_of_raw(const Transition& transition) {
+  return {transition.from == IBV_QPS_RESET ? IBV_QP_PORT : 0, 0};
+}
+
 Masks masks_of(const Transition& transition, ibv_qp_type type) {
+  if (type == IBV_QPT_RAW_PACKET) return masks_of_raw(transition);
   if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV) return masks_of_half(transition, type);
   if (type == IBV_QPT_UD) return transition.datagram;
   return type == IBV_QPT_UC ? transition.unreliable : transition.reliable;

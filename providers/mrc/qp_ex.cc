@@ -51,7 +51,8 @@ SendRequest* begin(ibv_qp_ex* verbs, ibv_wr_opcode opcode) {
   Qp* qp = Qp::of(verbs);
   qp->building = nullptr;
   if (qp->build_error != 0) return nullptr;
-  const auto operation = operation_of(verbs->qp_base.qp_type, opcode);
+  auto operation = operation_of(verbs->qp_base.qp_type, opcode);
+  if (wants_checksums(verbs->qp_base.qp_type, verbs->wr_flags)) operation.reset();
   SendRequest* request = operation ? qp->transport->send_queue().reserve(qp->built) : nullptr;
   if (request == nullptr) {
     qp->build_error = operation ? ENOMEM : EINVAL;
@@ -198,6 +199,7 @@ void offer_calls(Qp* qp) {
 }
 
 uint64_t operations_of(ibv_qp_type type) {
+  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_EX_WITH_SEND;
   uint64_t known = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
   const bool reliable = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
   if (reliable || type == IBV_QPT_UC)

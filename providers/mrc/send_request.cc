@@ -21,6 +21,8 @@ constexpr uint32_t kAtomicBytes = 8;
 [[gnu::hot]] std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
   // ibv_post_send(3) has the table.
   const bool connected = type != IBV_QPT_UD;
+  if (type == IBV_QPT_RAW_PACKET)
+    return opcode == IBV_WR_SEND ? std::optional(Operation::kSend) : std::nullopt;
   const bool reliable = type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND;
   if (type == IBV_QPT_XRC_RECV) return std::nullopt;
   switch (opcode) {
@@ -160,10 +162,15 @@ int set_arguments(const ibv_send_wr& from, SendRequest* to) {
 
 }  // namespace
 
+bool wants_checksums(ibv_qp_type type, unsigned send_flags) {
+  return type == IBV_QPT_RAW_PACKET && (send_flags & IBV_SEND_IP_CSUM) != 0;
+}
+
 [[gnu::hot]] int write_request(const Qp& qp, const ibv_send_wr& from, SendRequest* to) {
   const ibv_qp_type type = qp.verbs.qp.qp_type;
   const auto operation = operation_of(type, from.opcode);
   if (!operation || from.num_sge < 0) return EINVAL;
+  if (wants_checksums(type, from.send_flags)) return EINVAL;
   begin_request(qp, *operation, from.wr_id, from.send_flags, to);
   if (const int error = set_arguments(from, to); error != 0) return error;
   if (is_local(*operation)) return 0;

@@ -16,6 +16,9 @@ namespace mrc::provider {
 // None: queue pairs of this type do not have this operation.
 std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode);
 
+// Whether the device is asked to fill in checksums of a raw packet's own headers, which it does not.
+bool wants_checksums(ibv_qp_type type, unsigned send_flags);
+
 // All that does not depend on the operation; the data are still to come.
 void begin_request(const Qp& qp, Operation operation, uint64_t work_id, unsigned send_flags, SendRequest* to);
 void set_destination(const ibv_ah* handle, uint32_t remote_qpn, uint32_t remote_key, SendRequest* to);

@@ -109,7 +109,7 @@ TEST_F(ObjectsTest, LimitsAreWhatTheDeviceSays) {
 
 TEST_F(ObjectsTest, WhatIsNotOfferedIsRefused) {
   ibv_qp_init_attr wanted = queue_pair_wanted(queue, queue);
-  for (const ibv_qp_type type : {IBV_QPT_RAW_PACKET, IBV_QPT_XRC_RECV, IBV_QPT_DRIVER}) {
+  for (const ibv_qp_type type : {IBV_QPT_XRC_RECV, IBV_QPT_DRIVER}) {
     wanted.qp_type = type;
     expect_refused(wanted, EOPNOTSUPP);
   }

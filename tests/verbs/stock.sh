@@ -66,6 +66,29 @@ pingpong() {
   done
 }
 
+# raw_latency: whole Ethernet frames to and fro. They have no handshake and repeat nothing: who starts first on a busy machine
+# may wait for ever, so they are given three chances.
+raw_latency() {
+  local chance server one=02:00:00:00:00:01 two=02:00:00:00:00:02
+  ((EUID == 0)) || skip 'raw packets need CAP_NET_RAW'
+  for chance in 1 2 3; do
+    mrc_start "$scratch/server.log" stdbuf -oL "${as_user[@]}" raw_ethernet_lat --server -d mrc0 -B $one -E $two -n 1000 -s 64
+    server=$mrc_pid
+    for ((i = 0; i < 100; ++i)); do
+      ! grep -q '#bytes' "$scratch/server.log" || break
+      sleep 0.1
+    done
+    if timeout 20 "$bin/mrcrun" raw_ethernet_lat --client -d mrc0 -B $two -E $one -n 1000 -s 64 >"$scratch/client.log" 2>&1 &&
+      wait "$server"; then
+      mrc_started=()
+      rows 1 5
+      return
+    fi
+    mrc_stop_all
+  done
+  fail "$chance times without a result"
+}
+
 # xsrq_pingpong ARGUMENTS...: it says nothing when all went well.
 xsrq_pingpong() {
   pair ibv_xsrq_pingpong -n 200 "$@"
@@ -286,6 +309,14 @@ case $name in
   plain_rc_pingpong) MRC_TRANSPORT=rc pingpong ibv_rc_pingpong ;;
   plain_srq_pingpong) MRC_TRANSPORT=rc pingpong ibv_srq_pingpong -e ;;
   strict_write_bw) MRC_TRANSPORT=mrc-strict bandwidth ib_write_bw -s 65536 -n 1000 -q 4 ;;
+  raw_lat) raw_latency ;;
+  sniffer)
+    command -v tcpdump >/dev/null || skip 'tcpdump is not installed'
+    "${as_user[@]}" "$bin/sniffer" "$scratch/capture" >"$scratch/sniffer.log" 2>&1 || fail 'it sniffs nothing'
+    tcpdump -nn -r "$scratch/capture" >"$scratch/frames.log" 2>"$scratch/tcpdump.log" || fail 'tcpdump cannot read it'
+    count=$(grep -cE '\.4791: UDP' "$scratch/frames.log" || true)
+    ((count >= 20)) && grep -qx "$count frames" "$scratch/sniffer.log" || fail "tcpdump sees $count frames of RoCE"
+    ;;
   asyncwatch)
     mrc_start "$scratch/server.log" stdbuf -oL "${as_user[@]}" ibv_asyncwatch -d mrc0
     for ((i = 0; i < 100; ++i)); do

@@ -106,6 +106,7 @@ Owned<ibv_qp> make_qp(ibv_pd* pd, ibv_qp_init_attr wanted) {
 
 int needed_mask(ibv_qp_type type, ibv_qp_state to) {
   const bool reliable = type == IBV_QPT_RC;
+  if (type == IBV_QPT_RAW_PACKET) return IBV_QP_STATE | (to == IBV_QPS_INIT ? IBV_QP_PORT : 0);
   switch (to) {
     case IBV_QPS_INIT:
       return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |

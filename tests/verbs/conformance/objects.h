@@ -54,6 +54,9 @@ inline int destroy(ibv_xrcd* object) {
 inline int destroy(ibv_dm* object) {
   return ibv_free_dm(object);
 }
+inline int destroy(ibv_flow* object) {
+  return ibv_destroy_flow(object);
+}
 
 template <typename T>
 class Owned {

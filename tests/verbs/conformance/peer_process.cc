@@ -12,7 +12,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 #include <string>
+
+#include "raw_frames.h"
 
 extern char** environ;
 
@@ -122,8 +125,40 @@ struct Member {
   }
 };
 
-uint32_t obey(const PeerMessage& message, Side& side, Member& member) {
+// A queue pair for whole frames.
+struct RawPeer {
+  ibv_context* context;
+  std::optional<RawSide> side = {};
+  Owned<ibv_flow> flow = {};
+
+  RawSide& get() {
+    if (!side) side.emplace(context);
+    return *side;
+  }
+  uint32_t send(uint32_t kinds) {
+    for (uint32_t kind = 0; kind < kFrameKinds; ++kind)
+      if ((kinds >> kind & 1) != 0) get().send(make_frame(kind));
+    return 0;
+  }
+  uint32_t hear() {
+    flow = get().listen(FlowWanted(IBV_FLOW_ATTR_ALL_DEFAULT));
+    return 0;
+  }
+  uint32_t count(uint32_t expected) {
+    uint32_t kinds = 0;
+    for (const uint32_t kind : get().hear_kinds(expected)) kinds |= 1u << kind;
+    return kinds;
+  }
+};
+
+uint32_t obey(const PeerMessage& message, Side& side, Member& member, RawPeer& raw) {
   switch (message.order) {
+    case PeerOrder::kSendFrames:
+      return raw.send(message.argument);
+    case PeerOrder::kHearFrames:
+      return raw.hear();
+    case PeerOrder::kCountFrames:
+      return raw.count(message.argument);
     case PeerOrder::kJoin:
       return member.join(message.argument);
     case PeerOrder::kSendToGroup:
@@ -161,11 +196,12 @@ int serve(int fd) {
     bring_to(side.qp, IBV_QPS_RTS, hear_other<PeerHello>(fd).qpn);
     tell_other(fd, uint32_t{0});
     Member member{context, pd};
+    RawPeer raw{context};
     for (;;) {
       const auto message = hear_other<PeerMessage>(fd);
       if (message.order == PeerOrder::kLeave) _exit(0);  // with everything open
       if (message.order == PeerOrder::kClose) break;
-      tell_other(fd, obey(message, side, member));
+      tell_other(fd, obey(message, side, member, raw));
     }
   }
   context.reset();

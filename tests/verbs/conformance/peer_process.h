@@ -26,10 +26,15 @@ enum class PeerOrder : uint32_t {
   kJoin,
   kSendToGroup,
   kEndMember,
-  kCountDatagrams
+  kCountDatagrams,
+  kSendFrames,
+  kHearFrames,
+  kCountFrames
 };
 // kJoin, kSendToGroup: the number of a multicast group. kCountDatagrams: waits until so many have come to the
-// queue pair that has joined, and says how many did.
+// queue pair that has joined, and says how many did. kSendFrames: one of each kind that is in the mask, as
+// raw packets. kHearFrames: from now on all of them. kCountFrames: waits for so many, and says which kinds
+// came, as a mask.
 struct PeerMessage {
   PeerOrder order;
   uint32_t argument;

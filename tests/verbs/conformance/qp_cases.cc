@@ -120,11 +120,6 @@ CASE("qp.create_without_receive_queue_of_completions") {
   CHECK_ERROR(error_of_creation([](ibv_qp_init_attr* wanted) { wanted->recv_cq = nullptr; }), EINVAL);
 }
 
-CASE("qp.create_raw_packet") {
-  CHECK_ERROR(error_of_creation([](ibv_qp_init_attr* wanted) { wanted->qp_type = IBV_QPT_RAW_PACKET; }),
-              EOPNOTSUPP, EINVAL, EPERM);
-}
-
 CASE("qp.create_xrc_target_without_its_domain") {
   CHECK_ERROR(error_of_creation([](ibv_qp_init_attr* wanted) { wanted->qp_type = IBV_QPT_XRC_RECV; }),
               EOPNOTSUPP, EINVAL);
