@@ -63,6 +63,7 @@ void expect_failure(int region_access, unsigned qp_access, size_t offset, ibv_wc
 }  // namespace
 
 CASE("atomic_write.by_call") {
+  need_operation(IBV_WR_ATOMIC_WRITE);
   AtomicPair all;
   all.write(7, kValue, all.pair.b.memory.address(16), all.pair.b.memory.mr->rkey);
   const ibv_wc done = await(all.pair.a.send_cq, 7, IBV_WC_SUCCESS);
@@ -110,6 +111,7 @@ CASE("atomic_write.comes_behind_a_write") {
 }
 
 CASE("atomic_write.many") {
+  need_operation(IBV_WR_ATOMIC_WRITE);
   AtomicPair all;
   for (uint64_t i = 0; i < 1000; ++i) {
     all.write(i, i, all.pair.b.memory.address(8 * (i % 100)), all.pair.b.memory.mr->rkey);

@@ -22,6 +22,11 @@ struct Skip : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The case is about what this transport does not have, and refuses as it should.
+struct NotApplicable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 struct Case {
   std::string name;  // group.what
   std::function<void()> body;

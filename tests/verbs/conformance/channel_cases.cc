@@ -128,6 +128,7 @@ CASE("channel.armed_again") {
 }
 
 CASE("channel.the_documented_loop_misses_nothing") {
+  need_messages();
   // Arm, poll until empty, wait: as ibv_get_cq_event(3) says.
   EventPair pair;
   CHECK_OK(ibv_req_notify_cq(pair.cq, 0));
@@ -187,6 +188,10 @@ CASE("channel.solicited_write_with_immediate") {
                .remote(pair.memory, 4096)
                .flags(IBV_SEND_SOLICITED)
                .post(pair.from));
+  if (is_strict()) {
+    await(pair.cq, 1, IBV_WC_SUCCESS);  // it comes all the same, but nobody is woken
+    throw NotApplicable("MRC 1.0 does not say that an event is solicited");
+  }
   pair.take_event();
 }
 
@@ -272,6 +277,7 @@ CASE("channel.destroy_waits_for_acknowledgement") {
 }
 
 CASE("channel.a_thread_waits_in_get_event") {
+  need_messages();
   EventPair pair;
   CHECK_OK(ibv_req_notify_cq(pair.cq, 0));
   std::thread waiter([&] {

@@ -88,6 +88,7 @@ void write_in_vain(const Loop& loop, const Memory& from, uint64_t address, uint3
 }  // namespace
 
 CASE("engines.one_queue_for_all_receives") {
+  need_messages();
   Owned<ibv_pd> pd = make_pd();
   Owned<ibv_cq> receives = make_cq(kWorkers * kMessages);
   std::atomic<bool> enough{false};
@@ -115,6 +116,7 @@ CASE("engines.one_queue_for_all_receives") {
 }
 
 CASE("engines.events_of_one_queue_for_all") {
+  need_messages();
   Owned<ibv_pd> pd = make_pd();
   Owned<ibv_comp_channel> channel = make_channel();
   Owned<ibv_cq> receives = make_cq(kWorkers * kMessages, channel);
@@ -154,6 +156,7 @@ CASE("engines.events_of_one_queue_for_all") {
 }
 
 CASE("engines.one_queue_resized_under_traffic") {
+  need_messages();
   Owned<ibv_pd> pd = make_pd();
   Owned<ibv_cq> receives = make_cq(kWorkers * kMessages);
   std::atomic<int> working{kWorkers};
@@ -170,6 +173,7 @@ CASE("engines.one_queue_resized_under_traffic") {
 }
 
 CASE("engines.one_shared_receive_queue") {
+  need_messages();
   Owned<ibv_pd> pd = make_pd();
   Memory memory(pd, 4096);
   Owned<ibv_srq> srq = make_srq(pd, kWorkers * kMessages);

@@ -35,6 +35,10 @@ struct FlushPair {
     path.access = access;
     bring_to(a.qp, IBV_QPS_RTS, b.qp->qp_num, path);
     bring_to(b.qp, IBV_QPS_RTS, a.qp->qp_num, path);
+    if (!is_strict()) return;
+    CHECK_OK(flush(8));
+    await(a.send_cq, 5, IBV_WC_LOC_QP_OP_ERR);
+    throw NotApplicable("FLUSH is none of MRC 1.0");
   }
   int flush(size_t bytes, uint8_t placement = IBV_FLUSH_GLOBAL, uint8_t selectivity = IBV_FLUSH_RANGE) {
     ibv_qp_ex* calls = ibv_qp_to_qp_ex(a.qp);

@@ -34,7 +34,8 @@ using Clock = std::chrono::steady_clock;
 constexpr char kUsage[] =
     R"(usage: conformance [--list] [--except WORD]... [--deadline SECONDS] [--dump COMMAND] [WORD...]
 
-Runs the conformance cases whose name contains one of the words (all without words) on mrc0.
+Runs the conformance cases whose name contains one of the words (all without words) on mrc0. With MRC_TRANSPORT=mrc-strict cases
+about what MRC 1.0 does not have see to it that this is refused, and are counted as not applicable.
   --list              only names them
   --except WORD       not those whose name begins with the word
   --deadline SECONDS  of each case (60)
@@ -54,6 +55,7 @@ struct Tally {
   int passed = 0;
   int failed = 0;
   int skipped = 0;
+  int not_applicable = 0;
 };
 
 bool contains_one(const std::string& name, const std::vector<std::string>& words) {
@@ -79,7 +81,8 @@ std::vector<const Case*> select(const Options& options) {
 
 // --- the worker ---
 
-// One line per event: "start INDEX", then "pass", "skip REASON" or "fail REASON".
+// One line per event: "start INDEX", then "pass", "skip REASON", "none REASON" (not applicable) or "fail
+// REASON".
 void report(int fd, const std::string& line) {
   const std::string whole = line + "\n";
   if (write(fd, whole.data(), whole.size()) != static_cast<ssize_t>(whole.size())) _exit(3);
@@ -96,6 +99,8 @@ std::string outcome_of(const Case& one) {
     one.body();
   } catch (const Skip& reason) {
     outcome = std::string("skip ") + reason.what();
+  } catch (const NotApplicable& reason) {
+    outcome = std::string("none ") + reason.what();
   } catch (const std::exception& reason) {
     outcome = std::string("fail ") + reason.what();
   }
@@ -226,8 +231,18 @@ void dump_state(pid_t pid, const std::string& command) {
 void count(const std::string& name, const std::string& outcome, double seconds, Tally* tally) {
   const std::string kind = outcome.substr(0, 4);
   const std::string reason = outcome.size() > 5 ? ": " + outcome.substr(5) : "";
-  const char* word = kind == "pass" ? "ok     " : kind == "skip" ? "skipped" : "FAILED ";
-  ++(kind == "pass" ? tally->passed : kind == "skip" ? tally->skipped : tally->failed);
+  const struct {
+    const char* kind;
+    const char* word;
+    int* count;
+  } kinds[] = {{"pass", "ok     ", &tally->passed},
+               {"skip", "skipped", &tally->skipped},
+               {"none", "refused", &tally->not_applicable},
+               {"", "FAILED ", &tally->failed}};
+  const auto* found = kinds;
+  while (found->kind != kind && found->kind[0] != 0) ++found;
+  const char* word = found->word;
+  ++*found->count;
   std::printf("%s %s (%.2f s)%s\n", word, name.c_str(), seconds, reason.c_str());
   std::fflush(stdout);
 }
@@ -308,6 +323,8 @@ int run(char** arguments) {
   Tally tally;
   for (size_t at = 0; at < chosen.size();) at = supervise(chosen, at, arguments, options, &tally);
   if (tally.skipped > 0) std::printf("%d skipped\n", tally.skipped);
+  if (tally.not_applicable > 0)
+    std::printf("%d not applicable: what they are about is refused as it should be\n", tally.not_applicable);
   std::printf("%d passed, %d failed\n", tally.passed, tally.failed);
   return tally.failed == 0 ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -257,7 +258,51 @@ ibv_send_wr& Request::raw() {
   return request_;
 }
 
+bool is_strict() {
+  const char* transport = std::getenv("MRC_TRANSPORT");
+  return transport != nullptr && std::strcmp(transport, "mrc-strict") == 0;
+}
+
+namespace {
+// What an RC queue pair has beyond WRITE, WRITE with immediate and what is local.
+bool is_beyond_mrc(ibv_wr_opcode opcode) {
+  constexpr ibv_wr_opcode kBeyond[] = {
+      IBV_WR_SEND,        IBV_WR_SEND_WITH_IMM,      IBV_WR_SEND_WITH_INV,
+      IBV_WR_RDMA_READ,   IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+      IBV_WR_ATOMIC_WRITE};
+  return std::find(std::begin(kBeyond), std::end(kBeyond), opcode) != std::end(kBeyond);
+}
+
+// A queue pair of its own is asked: the request comes back with the right error.
+void check_refusal(ibv_wr_opcode opcode) {
+  Pair pair;
+  Request request(opcode, 99);
+  request.piece(pair.a.memory, 0, 8);
+  if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+    request.atomic(pair.b.memory.address(), pair.b.memory.mr->rkey, 1);
+  else if (opcode != IBV_WR_SEND && opcode != IBV_WR_SEND_WITH_IMM && opcode != IBV_WR_SEND_WITH_INV)
+    request.remote(pair.b.memory, 0);
+  ibv_send_wr* bad = nullptr;
+  CHECK_OK(ibv_post_send(pair.a.qp, &request.raw(), &bad));
+  await(pair.a.send_cq, 99, IBV_WC_LOC_QP_OP_ERR);
+  CHECK_EQ(queried_state(pair.a.qp), IBV_QPS_ERR);
+}
+}  // namespace
+
+void need_operation(ibv_wr_opcode opcode) {
+  if (!is_strict() || !is_beyond_mrc(opcode)) return;
+  check_refusal(opcode);
+  throw NotApplicable("needs operation " + std::to_string(opcode) + ", which is none of MRC 1.0");
+}
+
+void need_messages() {
+  need_operation(IBV_WR_SEND);
+}
+
 int Request::post(ibv_qp* qp) {
+  if (is_strict() && qp->qp_type != IBV_QPT_UD && qp->qp_type != IBV_QPT_RAW_PACKET &&
+      qp->state == IBV_QPS_RTS)
+    need_operation(request_.opcode);
   ibv_send_wr* bad = nullptr;
   const int result = ibv_post_send(qp, &raw(), &bad);
   if (result != 0 && bad != &request_) throw Failure("ibv_post_send() does not name the request it refuses");

@@ -202,6 +202,12 @@ class Request {
   std::vector<ibv_sge> pieces_;
 };
 
+// With mrc-strict there is nothing but WRITEs on connections. Such a case ends here, if what it needs is
+// refused properly.
+bool is_strict();
+void need_operation(ibv_wr_opcode opcode);
+void need_messages();  // SENDs
+
 int post_receive(ibv_qp* qp, uint64_t id, std::vector<ibv_sge> pieces = {});
 int post_receive(ibv_srq* srq, uint64_t id, std::vector<ibv_sge> pieces = {});
 

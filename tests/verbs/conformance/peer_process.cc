@@ -80,6 +80,7 @@ PeerHello PeerProcess::connect(ibv_qp* qp, const Path& path) {
 }
 
 uint32_t PeerProcess::tell(PeerOrder order, uint32_t argument) {
+  if (order == PeerOrder::kSend) need_messages();
   tell_other(fd_, PeerMessage{order, argument});
   return hear_other<uint32_t>(fd_);
 }

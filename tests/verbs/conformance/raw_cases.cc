@@ -483,6 +483,10 @@ CASE("sniffer.hears_of_a_peer_with_an_event") {
   CHECK_OK(ibv_req_notify_cq(sniffer.cq, 0));
   Owned<ibv_flow> flow = sniffer.listen(FlowWanted(IBV_FLOW_ATTR_SNIFFER));
   FrameSource source;
+  CHECK_OK(Request(IBV_WR_RDMA_WRITE)
+               .piece(source.unused.a.memory, 0, 64)
+               .remote(source.hello.address, source.hello.rkey)
+               .post(source.qp));
   CHECK(readable(channel->fd, 10000));
   ibv_cq* told = nullptr;
   void* cookie = nullptr;

@@ -219,6 +219,7 @@ CASE("thread.destroyed_while_others_poll_the_same_queue") {
 }
 
 CASE("thread.atomics_from_many_add_up") {
+  need_operation(IBV_WR_ATOMIC_FETCH_AND_ADD);
   Owned<ibv_pd> pd = make_pd();
   Memory counter(pd, 4096);
   counter.word(0) = 0;

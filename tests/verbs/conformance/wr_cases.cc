@@ -81,6 +81,7 @@ CASE("wr.write_with_immediate") {
 }
 
 CASE("wr.send") {
+  need_operation(IBV_WR_SEND);
   ExtendedPair pair;
   CHECK_OK(post_receive(pair.b.qp, 2, {pair.b.memory.piece(0, 128)}));
   pair.begin(1);
@@ -91,6 +92,7 @@ CASE("wr.send") {
 }
 
 CASE("wr.send_with_immediate") {
+  need_operation(IBV_WR_SEND_WITH_IMM);
   ExtendedPair pair;
   CHECK_OK(post_receive(pair.b.qp, 2, {pair.b.memory.piece(0, 128)}));
   pair.begin(1);
@@ -101,6 +103,7 @@ CASE("wr.send_with_immediate") {
 }
 
 CASE("wr.read") {
+  need_operation(IBV_WR_RDMA_READ);
   ExtendedPair pair;
   pair.begin(1);
   ibv_wr_rdma_read(pair.ex, pair.key(), pair.b.memory.address(33));
@@ -111,6 +114,7 @@ CASE("wr.read") {
 }
 
 CASE("wr.fetch_and_add") {
+  need_operation(IBV_WR_ATOMIC_FETCH_AND_ADD);
   ExtendedPair pair;
   pair.b.memory.word(0) = 10;
   pair.begin(1);
@@ -123,6 +127,7 @@ CASE("wr.fetch_and_add") {
 }
 
 CASE("wr.compare_and_swap") {
+  need_operation(IBV_WR_ATOMIC_CMP_AND_SWP);
   ExtendedPair pair;
   pair.b.memory.word(0) = 10;
   pair.begin(1);
@@ -276,6 +281,7 @@ CASE("wr.remote_error") {
 }
 
 CASE("wr.fence_flag") {
+  need_operation(IBV_WR_RDMA_READ);
   ExtendedPair pair;
   pair.b.memory.word(0) = 77;
   ibv_wr_start(pair.ex);

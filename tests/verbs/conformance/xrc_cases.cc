@@ -55,6 +55,10 @@ ibv_qp* create_target(ibv_xrcd* domain) {
   wanted.qp_type = IBV_QPT_XRC_RECV;
   wanted.comp_mask = IBV_QP_INIT_ATTR_XRCD;
   wanted.xrcd = domain;
+  if (is_strict()) {
+    CHECK_REFUSED(ibv_create_qp_ex(device(), &wanted), EOPNOTSUPP);
+    throw NotApplicable("XRC is none of MRC 1.0");
+  }
   return ibv_create_qp_ex(device(), &wanted);
 }
 
@@ -85,7 +89,10 @@ struct Halves {
     wanted.send_cq = cq;
     wanted.cap = {16, 0, 4, 0, 64};
     wanted.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ;
-    initiator = own(ibv_create_qp_ex(device(), &wanted), "ibv_create_qp_ex");
+    if (is_strict())
+      CHECK_REFUSED(ibv_create_qp_ex(device(), &wanted), EOPNOTSUPP);
+    else
+      initiator = own(ibv_create_qp_ex(device(), &wanted), "ibv_create_qp_ex");
     target = own(create_target(domain), "ibv_create_qp_ex");
     for (const ibv_qp_state to : {IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS}) {
       CHECK_OK(move_half(target, to, initiator->qp_num, path));
