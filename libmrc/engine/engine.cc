@@ -40,7 +40,8 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
                 receiver_share_,
                 config_.transport,
                 config.path_source,
-                all_planes(ports.size())},
+                all_planes(ports.size()),
+                {}},
       timers_(config.qpn_count + 1),
       sink_(sink),
       queue_pairs_(config.qpn_count + 1),
@@ -288,10 +289,20 @@ Nanoseconds Engine::next_deadline() const {
     if (!flows_.sniffers().empty()) [[unlikely]]
       for (size_t i = 0; i < count; ++i) sniff({frames[i].data, frames[i].length}, frames[i].intact);
     for (size_t i = 0; i < count; ++i) dispatch(transmitter_.plane_of(lane, frames[i]), frames[i], now);
+    if (count > 0 && transmitter_.is_wire(lane)) note_heard(lane, {frames.data(), count}, now);
     if (count > 0) carrier.release({frames.data(), count});
     total += count;
   }
   return total;
+}
+
+// A wire has one plane, or says of every frame which.
+void Engine::note_heard(size_t lane, std::span<const RxFrame> frames, Nanoseconds now) {
+  Plane last = kPlanesMax;
+  for (const RxFrame& frame : frames) {
+    const Plane plane = transmitter_.plane_of(lane, frame);
+    if (plane != last) services_.heard_at[last = plane] = now;
+  }
 }
 
 [[gnu::hot]] void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {

@@ -118,6 +118,7 @@ class Engine : private FrameTap {
  private:
   size_t receive(Nanoseconds now);
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
+  void note_heard(size_t lane, std::span<const RxFrame> frames, Nanoseconds now);
   void deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now);
   void on_multicast(const Packet& packet, Plane plane, Nanoseconds now);
   bool steer(std::span<const uint8_t> frame);

@@ -15,6 +15,7 @@ Transmitter::Transmitter(std::span<Port* const> ports) : ports_(ports.begin(), p
     Carrier* wire = ports_[i]->wire();
     Carrier* link = ports_[i]->same_host();
     wire_lane_[i] = wire != nullptr ? lane_of(*wire, plane, false) : lane_of(*link, plane, true);
+    lanes_[wire_lane_[i]].wire = wire != nullptr;
     host_lane_[i] = link != nullptr ? lane_of(*link, plane, true) : wire_lane_[i];
   }
 }

@@ -41,6 +41,8 @@ class Transmitter {
   Plane plane_of(size_t lane, const RxFrame& frame) const {
     return lanes_[lane].all_planes ? frame.plane : lanes_[lane].plane;
   }
+  // Whether it leads to other hosts.
+  bool is_wire(size_t lane) const { return lanes_[lane].wire; }
   LaneId lane_to(Plane plane, const MacAddress& next_hop) const {
     return is_same_host(next_hop) ? host_lane_[plane] : wire_lane_[plane];
   }
@@ -79,6 +81,7 @@ class Transmitter {
     Carrier* carrier = nullptr;
     bool all_planes = false;
     bool intact = false;
+    bool wire = false;
     Plane plane = 0;
     uint32_t staged = 0;    // written, not yet handed over
     uint32_t acquired = 0;  // buffers held

@@ -86,7 +86,10 @@ void Datagram::wait_for(Context& cx, const Route& route, Burst* burst) {
 
 Datagram::Route Datagram::route(Context& cx, const DatagramAddress& address) {
   Route route;
-  route.destination = &destinations_.look_up(cx, address);
+  // A member of a group that is on this host is asked by its own name whether its planes answer.
+  DatagramAddress way = address;
+  if (address.destination.is_multicast() && address.way() != kMulticastQpn) way.destination = address.source;
+  route.destination = &destinations_.look_up(cx, way);
   destinations_.probe(cx, *route.destination, address.source);
   route.path = destinations_.choose_path(cx, *route.destination);
   if (route.path == nullptr) return route;

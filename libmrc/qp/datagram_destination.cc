@@ -14,6 +14,7 @@ constexpr Nanoseconds kAskAgain = kMillisecond;  // while a next hop is not know
 constexpr Nanoseconds kAskRefresh = kSecond;     // next hops may change
 constexpr Nanoseconds kProbeInterval = 10 * kMillisecond;
 constexpr uint8_t kUnansweredMax = 3;
+constexpr Nanoseconds kHeardLately = kSecond;
 
 uint64_t mix(uint64_t value) {
   value = (value ^ value >> 31) * 0x9E3779B97F4A7C15u;
@@ -69,6 +70,10 @@ void DatagramDestinations::resolve(Context& cx, DatagramDestination& destination
 PlaneMask DatagramDestinations::usable_planes(const Context& cx,
                                               const DatagramDestination& destination) const {
   const PlaneMask usable = destination.resolved & cx.services.ports_up;
+  if (is_group(destination)) {
+    const PlaneMask heard = heard_planes(cx, usable);
+    return heard != 0 ? heard : usable;
+  }
   PlaneMask silent = 0;
   bool others_answer = false;
   for (PlaneMask planes = usable; planes != 0; planes &= planes - 1) {
@@ -78,6 +83,16 @@ PlaneMask DatagramDestinations::usable_planes(const Context& cx,
     others_answer = others_answer || (unanswered < 2 && (destination.answering >> plane & 1) != 0);
   }
   return others_answer ? usable & ~silent : usable;
+}
+
+PlaneMask DatagramDestinations::heard_planes(const Context& cx, PlaneMask usable) const {
+  PlaneMask heard = 0;
+  for (PlaneMask planes = usable; planes != 0; planes &= planes - 1) {
+    const int plane = std::countr_zero(planes);
+    const Nanoseconds at = cx.services.heard_at[static_cast<size_t>(plane)];
+    if (at != 0 && cx.now - at < kHeardLately) heard |= PlaneMask{1} << plane;
+  }
+  return heard;
 }
 
 // One of the paths by these planes, of which there is one at least.
@@ -104,16 +119,18 @@ const EvEntry* DatagramDestinations::choose_path(const Context& cx, DatagramDest
   const PlaneMask usable = usable_planes(cx, destination);
   if (usable == 0) return nullptr;
   const bool keeps = destination.path && (usable >> destination.path->plane & 1) != 0;
-  if (keeps && !every_plane_) return &*destination.path;
+  // Of planes of which nothing is known a silent one takes no more than its share.
+  const bool in_turn = every_plane_ || (is_group(destination) && heard_planes(cx, usable) == 0);
+  if (keeps && !in_turn) return &*destination.path;
   const uint64_t number = mix(hash_of(destination.address, destination.qpn) + seed_);
-  destination.path = draw(destination, usable, every_plane_ ? turn_++ : number);
+  destination.path = draw(destination, usable, in_turn ? turn_++ : number);
   return destination.path ? &*destination.path : nullptr;
 }
 
 void DatagramDestinations::probe(Context& cx, DatagramDestination& destination, const IpAddress& source) {
   const PlaneMask usable = destination.resolved & cx.services.ports_up;
   if (cx.now < destination.probe_at || std::popcount(usable) < 2 || every_plane_) return;
-  if (destination.address.is_multicast()) return;  // whoever is there must not all answer
+  if (is_group(destination)) return;  // whoever is there must not all answer
   destination.probe_at = cx.now + kProbeInterval;
   Transmitter& transmitter = cx.services.transmitter;
   for (PlaneMask planes = usable; planes != 0; planes &= planes - 1) {

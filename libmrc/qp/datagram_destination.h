@@ -2,7 +2,8 @@
 // Where datagrams go. There is no connection, so what is known of a destination is remembered from one send
 // to the next: next hops, the path in use, and which planes have gone silent. Nobody acknowledges a datagram,
 // so the planes are asked: while datagrams are sent, an EV probe (MRC 1.6) goes out by every plane now and
-// then.
+// then. A group of other hosts cannot be asked, for all of them would answer: there the planes count by which
+// anything was heard lately, and as long as there are none, the planes take turns.
 #pragma once
 
 #include <array>
@@ -46,6 +47,10 @@ class DatagramDestinations {
 
   DatagramDestination& place_of(const IpAddress& address, Qpn qpn);
   void resolve(Context& cx, DatagramDestination& destination);
+  static bool is_group(const DatagramDestination& destination) {
+    return destination.address.is_multicast() && destination.qpn == kMulticastQpn;
+  }
+  PlaneMask heard_planes(const Context& cx, PlaneMask usable) const;
   PlaneMask usable_planes(const Context& cx, const DatagramDestination& destination) const;
   std::optional<EvEntry> draw(const DatagramDestination& destination, PlaneMask planes,
                               uint64_t number) const;

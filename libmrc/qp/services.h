@@ -2,6 +2,7 @@
 // What a queue pair may use of its device, handed to it with every call.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -134,6 +135,8 @@ struct Services {
   const TransportConfig& config;
   PathSource* path_source;  // may be null
   PlaneMask ports_up;       // local ports that have a link
+  // When something last came from another host by a plane, whatever it was; 0 = never.
+  std::array<Nanoseconds, kPlanesMax> heard_at{};
 };
 
 // The source address of an outer header around packets of `inner`.

@@ -2,6 +2,7 @@
 // Datagrams to multicast groups between two engines: who gets a copy, and what is dropped.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "tests/unit/qp_wire_tap.h"
@@ -21,7 +22,7 @@ PairOptions multicast_options() {
 
 // End b has joined the group with its queue pair and, if asked to, with more.
 struct GroupPair : WirePair {
-  GroupPair() : WirePair(multicast_options()) {
+  explicit GroupPair(const PairOptions& options = multicast_options()) : WirePair(options) {
     EXPECT_EQ(b.engine->groups().attach(kGroup, b.qp), MulticastGroups::Attach::kDone);
   }
   QueuePair* another_of_b() {
@@ -36,6 +37,7 @@ struct GroupPair : WirePair {
   }
   void post_receive_to(QueuePair& qp, uint64_t id, void* into, uint32_t bytes) {
     ReceiveRequest* request = qp.receive_queue().reserve();
+    if (request == nullptr) return;  // there are enough
     request->work_id = id;
     request->segment_count = 1;
     request->segments()[0] = segment(b, into, bytes, kLocalWrite);
@@ -162,6 +164,84 @@ TEST(Multicast, WhatIsNoDatagramToAGroupIsDropped) {
   EXPECT_TRUE(pair.poll(pair.b.receives).empty());
   pair.hear(to_all(Opcode::kUdSendOnly), host, kGroup);
   EXPECT_EQ(pair.poll(pair.b.receives).size(), 1u) << "and this one is";
+}
+
+// --- planes that are silent ---
+
+PairOptions four_planes() {
+  PairOptions options = multicast_options();
+  options.planes = 4;
+  return options;
+}
+
+// Sends one after the other, a millisecond each; how many came.
+uint64_t send_many(
+    GroupPair& pair, int count, const std::function<void()>& meanwhile = [] {}) {
+  static std::vector<uint8_t> into(100);
+  const uint64_t before = pair.b.receives.pushed();
+  for (int i = 0; i < count; ++i) {
+    pair.post_receive_to(*pair.b.qp, 1, into.data(), 100);
+    pair.send_to(kGroup, kMulticastQpn);
+    meanwhile();
+    pair.run_for(kMillisecond);
+  }
+  return pair.b.receives.pushed() - before;
+}
+
+// The plane by which the next one goes.
+size_t plane_in_use(GroupPair& pair) {
+  size_t used = pair.a.ports.size();
+  for (size_t i = 0; i < pair.a.ports.size(); ++i)
+    pair.a.ports[i]->drop = [&used, i](const PipePort::Frame& frame) {
+      if (is_ud(parse(frame).bth.opcode)) used = i;
+      return false;
+    };
+  send_many(pair, 1);
+  for (auto& port : pair.a.ports) port->drop = nullptr;
+  return used;
+}
+
+void silence(PipePort& port) {
+  port.drop = [](const PipePort::Frame&) { return true; };
+}
+
+TEST(Multicast, PlanesOfWhichNothingIsKnownTakeTurns) {
+  GroupPair pair(four_planes());
+  EXPECT_EQ(send_many(pair, 40), 40u);
+  silence(*pair.a.ports[2]);
+  EXPECT_EQ(send_many(pair, 40), 30u);
+}
+
+// Something else goes on between the hosts, by all planes that work.
+TEST(Multicast, KeepsToPlanesThatAreHeard) {
+  GroupPair pair(four_planes());
+  size_t silent = 4;
+  const auto hear_others = [&] {
+    for (size_t i = 0; i < 4; ++i)
+      if (i != silent) pair.a.ports[i]->arrived.emplace(pair.now(), PipePort::Frame(60));
+  };
+  EXPECT_EQ(send_many(pair, 20, hear_others), 20u);
+  silent = plane_in_use(pair);
+  ASSERT_LT(silent, 4u);
+  EXPECT_EQ(plane_in_use(pair), silent) << "it keeps to its plane";
+  silence(*pair.a.ports[silent]);
+  send_many(pair, 1000, hear_others);
+  EXPECT_EQ(send_many(pair, 50, hear_others), 50u);
+}
+
+TEST(Multicast, ToAProcessOfThisHostLeavesASilentPlane) {
+  PairOptions options = four_planes();
+  options.within_host = true;
+  GroupPair pair(options);
+  for (auto& port : pair.a.ports) port->members = {pair.b.qp->qpn()};
+  EXPECT_EQ(send_many(pair, 40), 40u);
+  const size_t used = plane_in_use(pair);
+  ASSERT_LT(used, 4u);
+  silence(*pair.a.ports[used]);
+  const uint64_t came = send_many(pair, 100);
+  EXPECT_GT(came, 50u);
+  EXPECT_LT(came, 100u) << "else this shows nothing";
+  EXPECT_EQ(send_many(pair, 50), 50u);
 }
 
 TEST(Multicast, NobodyHasTheNumberOfAll) {

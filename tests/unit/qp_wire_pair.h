@@ -27,7 +27,11 @@ class PipePort : public Port, public Carrier {
   using Frame = std::vector<uint8_t>;
   MacAddress address() const override { return {}; }
   bool link_up() const override { return up; }
-  Carrier* wire() override { return this; }
+  Carrier* wire() override { return within_host ? nullptr : this; }
+  Carrier* same_host() override { return within_host ? this : nullptr; }
+  void find_members_here(const IpAddress&, std::vector<Qpn>* found) override {
+    found->insert(found->end(), members.begin(), members.end());
+  }
   bool resolve(const IpAddress&, Qpn qpn, MacAddress* to) override {
     asked_for = qpn;
     *to = next_hop;
@@ -40,7 +44,7 @@ class PipePort : public Port, public Carrier {
     while (count < frames.size() && !arrived.empty() && arrived.begin()->first <= now) {
       lent_.push_back(std::move(arrived.begin()->second));
       arrived.erase(arrived.begin());
-      frames[count++] = {lent_.back().data(), static_cast<uint32_t>(lent_.back().size()), nullptr};
+      frames[count++] = {lent_.back().data(), static_cast<uint32_t>(lent_.back().size()), nullptr, plane};
     }
     return count;
   }
@@ -66,6 +70,9 @@ class PipePort : public Port, public Carrier {
   }
 
   PipePort* peer = nullptr;
+  Plane plane = 0;
+  bool within_host = false;  // it leads to another process, not to another host
+  std::vector<Qpn> members;  // there, of every group
   bool reachable = true;
   MacAddress next_hop;
   bool speaks = true;
@@ -127,6 +134,7 @@ struct PairOptions {
   uint32_t shared_entries = 0;  // of a shared receive queue at end b
   uint32_t receive_entries = 64;
   const XrcDomain* served = nullptr;        // both are of XRC, and b serves this
+  bool within_host = false;                 // the ends are processes of one host
   bool b_sends = true;                      // else it stays in RTR
   bool b_reaches_a = true;                  // else its ports know no next hop at first
   std::function<void(EngineConfig*)> tune;  // of both engines
@@ -154,6 +162,8 @@ class WirePair {
         end->ports.push_back(std::make_unique<PipePort>());
         ports.push_back(end->ports.back().get());
         PipePort& port = *end->ports.back();
+        port.plane = static_cast<Plane>(i);
+        port.within_host = options.within_host;
         port.reachable = end == &a || options.b_reaches_a;
         if (options.loss > 0)
           port.drop = [this, loss = options.loss](const PipePort::Frame&) { return unit() < loss; };
