@@ -336,6 +336,7 @@ void Soak::check_counters() {
   uint64_t completed = 0;
   uint64_t reads_served = 0;
   uint64_t atomics_served = 0;
+  uint64_t flushes_served = 0;
   for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
     Host& host = fabric_.host(number);
     const Counters& counters = host.engine().counters();
@@ -354,6 +355,7 @@ void Soak::check_counters() {
     completed += counters.messages_completed;
     reads_served += counters.reads_served;
     atomics_served += counters.atomics_served;
+    flushes_served += counters.flushes_served;
     uint64_t unreadable = counters.drops_bad_icrc;
     for (const uint64_t count : counters.drops_undecodable) unreadable += count;
     const Trace& trace = fabric_.core().trace;
@@ -365,12 +367,14 @@ void Soak::check_counters() {
   uint64_t messages = 0;
   uint64_t reads = 0;
   uint64_t atomics = 0;
+  uint64_t flushes = 0;
   for (const auto& flow : flows_) {
     bytes += flow->payload_bytes();
     packets += flow->packets();
     messages += flow->completed();
     reads += flow->reads();
     atomics += flow->atomics();
+    flushes += flow->flushes();
   }
   for (const auto& flow : datagrams_) {
     sent_bytes -= flow->bytes_sent();
@@ -384,12 +388,14 @@ void Soak::check_counters() {
   if (completed != messages) fail(differ("completed messages do not add up", completed, messages));
   // Plain RC answers a READ again when the answer was lost, and counts that as a first transmission or not at
   // all.
-  if (plan_.has_plain_rc() && reads + atomics > 0) return;
+  if (plan_.has_plain_rc() && reads + atomics + flushes > 0) return;
   if (sent_bytes != bytes) fail(differ("bytes first sent do not add up", sent_bytes, bytes));
   if (sent_packets != packets) fail(differ("first transmissions do not add up", sent_packets, packets));
   if (reads_served != reads) fail(differ("READs were not served exactly once", reads_served, reads));
   if (atomics_served != atomics)
     fail(differ("atomics were not served exactly once", atomics_served, atomics));
+  if (flushes_served != flushes)
+    fail(differ("FLUSHes were not served exactly once", flushes_served, flushes));
 }
 
 // Every frame an engine sent or received is counted once by what it was, or by why it was dropped; and what

@@ -32,7 +32,7 @@ const char* const kSoakUsage =
     "runs)\n"
     "    --once    runs every seed once; otherwise twice, and compares the hashes of the two traces\n"
     "    --controllers N  draws from the first N of: none nscc receiver_aware\n"
-    "    --operations  all, or some of: write write_imm send send_imm read compare_swap fetch_add\n";
+    "    --operations  all, or some of: write write_imm send send_imm read compare_swap fetch_add flush\n";
 
 namespace {
 

@@ -60,7 +60,8 @@ void CheckedFlow::plan(uint32_t count, Random& random) {
   for (uint32_t i = 0; i < count; ++i) {
     Message message;
     message.info = operations[random.below(operations.size())];
-    message.bytes = message.info->atomic ? sizeof(uint64_t) : draw_size(random);
+    const bool flushes = message.info->operation == Operation::kFlush;
+    message.bytes = message.info->atomic ? sizeof(uint64_t) : flushes ? 0 : draw_size(random);
     message.signaled = random.chance(0.7) || i + 1 == count;
     target += random.below(100);  // gaps that must stay untouched
     result += random.below(100);
@@ -88,7 +89,8 @@ void CheckedFlow::plan(uint32_t count, Random& random) {
 
 // What it takes when every packet is sent once. The result of an atomic stands in a header.
 void CheckedFlow::account_for(const Message& message) {
-  (message.info->atomic ? atomics_ : reads_) += message.info->fetches ? 1 : 0;
+  const bool flushes = message.info->operation == Operation::kFlush;
+  (message.info->atomic ? atomics_ : flushes ? flushes_ : reads_) += message.info->fetches ? 1 : 0;
   if (message.info->fetches) ++packets_;
   if (!message.info->atomic) payload_bytes_ += message.bytes;
   packets_ +=
@@ -141,8 +143,9 @@ void CheckedFlow::open(Host& from, Host& to, QueuePair& sender, QueuePair& recei
       local.add(domain, source_.data(), source_.bytes(), reinterpret_cast<uint64_t>(source_.data()), 0);
   result_key_ = local.add(domain, result_.data(), result_.bytes(), reinterpret_cast<uint64_t>(result_.data()),
                           kLocalWrite);
-  target_key_ = to.engine().memory().add(domain, target_.data(), target_.bytes(), kTargetAddress,
-                                         kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic);
+  target_key_ =
+      to.engine().memory().add(domain, target_.data(), target_.bytes(), kTargetAddress,
+                               kLocalWrite | kRemoteWrite | kRemoteRead | kRemoteAtomic | kRemoteFlush);
 }
 
 // ------------------------------------------------------------------------------------------------ posting
@@ -189,6 +192,7 @@ void CheckedFlow::post_sends() {
     request->bytes = message.bytes;
     request->compare_add = message.compare_add;
     request->swap = message.swap;
+    if (message.info->operation == Operation::kFlush) name_flushed(request, message);
     fill_segments(request, message);
     message.posted = true;
     message.proves = reverse_ != nullptr ? reverse_->told_ : 0;
@@ -199,6 +203,14 @@ void CheckedFlow::post_sends() {
   if (!posted) return;
   from_->engine().ring_doorbell(*sender_);
   from_->wake();
+}
+
+// All of the target before its place, or the whole of it.
+void CheckedFlow::name_flushed(SendRequest* request, const Message& message) {
+  request->remote_address = kTargetAddress;
+  const bool region = random_.chance(0.3);
+  request->set_flush(Feth::kGlobal, region ? Feth::kRegion : Feth::kRange,
+                     static_cast<uint32_t>(message.target_at));
 }
 
 void CheckedFlow::fill_segments(SendRequest* request, const Message& message) {

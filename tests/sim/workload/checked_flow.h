@@ -58,6 +58,7 @@ class CheckedFlow {
   uint64_t packets() const { return packets_; }  // that carry them, and the requests of the fetches
   uint64_t reads() const { return reads_; }
   uint64_t atomics() const { return atomics_; }
+  uint64_t flushes() const { return flushes_; }
   OperationSet operations_completed() const;
   std::string where() const;  // hosts and queue pair, for people
   uint32_t receives() const { return receives_; }
@@ -84,6 +85,7 @@ class CheckedFlow {
   void plan_atomic(Message* message, Random& random);
   void fill(Random& random);
   uint32_t draw_size(Random& random) const;
+  void name_flushed(SendRequest* request, const Message& message);
   void fill_segments(SendRequest* request, const Message& message);
   bool landed(const Message& message) const;
   void account_for(const Message& message);
@@ -101,6 +103,7 @@ class CheckedFlow {
   uint64_t packets_ = 0;
   uint64_t reads_ = 0;
   uint64_t atomics_ = 0;
+  uint64_t flushes_ = 0;
   uint32_t receives_ = 0;
 
   GuardedBuffer source_;

@@ -6,7 +6,7 @@
 namespace mrc::sim {
 
 namespace {
-constexpr uint8_t kAllRemote = kRemoteWrite | kRemoteRead | kRemoteAtomic;
+constexpr uint8_t kAllRemote = kRemoteWrite | kRemoteRead | kRemoteAtomic | kRemoteFlush;
 }  // namespace
 
 QueuePairs connect(Host& first, Host& second, const ConnectionConfig& config) {

@@ -24,7 +24,7 @@ struct OperationInfo {
   CompletionKind received;  // kind of the peer's completion, if it receives
 };
 
-inline constexpr std::array<OperationInfo, 7> kOperations = {{
+inline constexpr std::array<OperationInfo, 8> kOperations = {{
     {Operation::kWrite, "write", true, false, false, false, false, CompletionKind::kRdmaWrite, {}},
     {Operation::kWriteImm, "write_imm", true, true, true, false, false, CompletionKind::kRdmaWrite,
      CompletionKind::kReceiveRdmaImmediate},
@@ -43,6 +43,8 @@ inline constexpr std::array<OperationInfo, 7> kOperations = {{
      CompletionKind::kCompareSwap,
      {}},
     {Operation::kFetchAdd, "fetch_add", true, false, false, true, true, CompletionKind::kFetchAdd, {}},
+    // Brings nothing back but the word that all before it is there.
+    {Operation::kFlush, "flush", true, false, false, true, false, CompletionKind::kFlush, {}},
 }};
 
 // A set of operations, one bit per row of the table.
