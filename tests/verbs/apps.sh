@@ -194,9 +194,14 @@ migration() {
 }
 
 case $name in
-  iser) iser 20 ;;
+  iser) iser 100 ;;
+  iser_login) iser 1 ;;
   gloo_4) gloo 4 ;;
   migration) migration ;;
+  migration_plane_cut)
+    export MRC_PLANES=4 MRC_TEST_CUT="$bin/mrcctl plane 2 black-hole"
+    migration
+    ;;
   ucx_info)
     "${as_user[@]}" ucx_info -d >"$scratch/info.log" 2>&1 || fail "ucx_info ended with status $?"
     for transport in rc_verbs ud_verbs; do

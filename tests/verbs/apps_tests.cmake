@@ -24,7 +24,7 @@ foreach(case ucx_info ucx_tag_lat ucx_tag_bw ucx_put_bw ucx_put_lat ucx_get ucx_
     ucx_uct_ud_am_bw ucx_stream ucx_ud_tag_lat ucx_ud_tag_bw ucx_ud_put_bw ucx_ud_get ucx_ud_fadd ucx_ud_am_bw
     ucx_ud_am_lat ucx_ud_sleep
     ucx_cm ucx_cm_am ucx_cm_ud fi_info fi_msg fi_rdm fi_dgram fio_write fio_read fio_send
-    fio_notices fio_not_offered gloo_4 iser migration)
+    fio_notices fio_not_offered gloo_4 iser migration migration_plane_cut)
   mrc_verbs_test(apps_${case} 120 ${apps} ${case})
 endforeach()
 # Ranks poll, so a busy machine slows them down more than others: seconds become minutes.

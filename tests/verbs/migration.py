@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Migrates a running virtual machine of Debian's QEMU over rdma: to another QEMU of this host and compares their memory.
 #   migration.py SCRATCH_DIR PORT RUN_DIRECTORY COMMAND...    COMMAND: what programs are started with (mrcrun)
+# With MRC_TEST_CUT set it is a command (mrcctl plane ...) that is run when a part of the memory has gone over; the migration is then
+# slow enough to have most of it before it.
 # The guest has no operating system: a few instructions that write to one megabyte again and again.
 import filecmp
 import json
@@ -114,17 +116,34 @@ def await_listener(run_directory, port, machine):
         time.sleep(0.05)
 
 
+def cut_when_under_way(state, cut):
+    """True: a part has gone over, and the cut was made while the rest was to come."""
+    ram = state.get("ram", {})
+    if state.get("status") != "active" or ram.get("transferred", 0) < 1 << 20:
+        return False
+    subprocess.run(cut.split(), check=True)
+    print(f"'{cut}' with {ram['transferred']} bytes gone and {ram['remaining']} to come")
+    return True
+
+
 def migrate(source, uri):
-    source.ask("migrate-set-parameters", **{"downtime-limit": 2000, "max-bandwidth": 1 << 34})
+    cut = os.environ.get("MRC_TEST_CUT")
+    source.ask("migrate-set-parameters", **{"downtime-limit": 2000, "max-bandwidth": 16 << 20 if cut else 1 << 34})
     source.ask("migrate", uri=uri)
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         state = source.ask("query-migrate")
+        if cut and cut_when_under_way(state, cut):
+            cut = None
+            if source.ask("query-migrate")["status"] != "active":
+                raise RuntimeError("it was too late to cut anything")
         if state.get("status") == "completed":
+            if cut:
+                raise RuntimeError("it had ended before anything was cut")
             return state
         if state.get("status") in ("failed", "cancelled"):
             raise RuntimeError(f"the migration {state['status']}: {state.get('error-desc', 'no reason given')}")
-        time.sleep(0.05)
+        time.sleep(0.005 if cut else 0.05)
     raise RuntimeError("the migration does not end")
 
 
