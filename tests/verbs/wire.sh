@@ -280,6 +280,53 @@ srv6_settings() {
   printf '[[host]]\ngids = ["10.77.0.1"]\nleaf = 0\nhost = 5\n[[host]]\ngids = ["10.77.0.2"]\nleaf = 0\nhost = 6\n'
 }
 
+# srv6_hosts PLANES: settings of both.
+srv6_hosts() {
+  srv6_settings 1 2 5 "$1" >"$scratch/$a.toml"
+  srv6_settings 2 1 6 "$1" >"$scratch/$b.toml"
+}
+
+# srv6_pair: data goes by four planes, and source-routed packets are seen on two of them.
+srv6_pair() {
+  local plane watcher watchers=()
+  for plane in 0 3; do
+    watch_srv6 "$plane" &
+    mrc_started+=("$!")
+    watchers+=("$!")
+  done
+  pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 2000
+  used "$a" 4 3000000
+  for watcher in "${watchers[@]}"; do wait "$watcher" || fail 'no source-routed packet on a plane'; done
+}
+
+# mpi RANKS MAX: the checker of every byte, with so many ranks on each host and messages of up to MAX bytes. One-sided
+# operations by UCX, too: between hosts Open MPI would take libfabric, whose verbs have no atomics. mpirun is on $a; what it would do by ssh on $b is done
+# inside its network. Ranks know their own settings by the host they are on.
+mpi() {
+  local total=$((2 * $1)) hosts="10.77.0.1:$1,10.77.0.2:$1" rank_words
+  [[ -x $bin/mpi_check ]] || { echo 'SKIPPED: there is no Open MPI'; exit 77; }
+  cat >"$scratch/there" <<REMOTE
+#!/bin/sh
+shift
+exec nsenter --net=/run/netns/$b sh -c "\$*"
+REMOTE
+  cat >"$scratch/rank" <<RANK
+#!/bin/sh
+host=$a
+[ "\$(stat -Lc %i /proc/self/ns/net)" = "\$(stat -Lc %i /run/netns/$a)" ] || host=$b
+MRC_RUNDIR=$scratch/run.\$host MRC_CONFIG=$scratch/\$host.toml MRC_PORTS=$scratch/mrcd.\$host/ports exec $bin/mrcrun "\$@"
+RANK
+  chmod 755 "$scratch/there" "$scratch/rank"
+  mkdir -m 1777 "$scratch/tmp"
+  rank_words=(--allow-run-as-root --oversubscribe --host "$hosts" --mca plm_rsh_agent "$scratch/there"
+    --mca oob_tcp_if_include v0 --mca btl self --mca pml ucx --mca osc ucx -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=mrc0:1
+    -x UCX_WARN_UNUSED_ENV_VARS=n -x OMPI_MCA_rmaps_base_oversubscribe=1)
+  inside "$a" env TMPDIR="$scratch/tmp" MRC_PLANES= timeout -k 1 "${MRC_TEST_DEADLINE:-200}" mpirun -np "$total" "${rank_words[@]}" \
+    "$scratch/rank" "$bin/mpi_check" --max "$2" >"$scratch/mpi.log" 2>&1 || fail "mpirun ended with status $?"
+  grep -q "mpi_check: $total ranks, all bytes are right" "$scratch/mpi.log" || fail 'mpi_check did not end well'
+  cat "$scratch/mpi.log"
+}
+
 # Reads frames on a plane of $b until one is IPv4 in IPv6 to the address that the settings make.
 watch_srv6() {
   inside "$b" timeout 30 python3 - "$1" <<'PYTHON'
@@ -464,19 +511,25 @@ users = ["nobody", "65533"]'
     ;;
   srv6)
     network 4
-    srv6_settings 1 2 5 4 >"$scratch/$a.toml"
-    srv6_settings 2 1 6 4 >"$scratch/$b.toml"
-    for plane in 0 3; do
-      watch_srv6 "$plane" &
-      mrc_started+=("$!")
-      declare "watch_$plane=$!"
-    done
-    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 2000
-    used "$a" 4 3000000
-    # shellcheck disable=SC2154
-    wait "$watch_0" || fail 'no source-routed packet on plane 0'
-    # shellcheck disable=SC2154
-    wait "$watch_3" || fail 'no source-routed packet on plane 3'
+    srv6_hosts 4
+    srv6_pair
+    ;;
+  shared_srv6) # the same through mrcd of each host
+    network 4
+    srv6_hosts 4
+    sed -i '/^interface = /a share = "mrcd"' "$scratch/$a.toml" "$scratch/$b.toml"
+    start_mrcd "$a"
+    start_mrcd "$b"
+    srv6_pair
+    ;;
+  shared_mpi) # four ranks on each host, all through its mrcd
+    network 2
+    shared_settings 2
+    start_mrcd "$a"
+    start_mrcd "$b"
+    mpi 4 65536
+    used "$a" 2 500000
+    no_icmp
     ;;
   stranger) # three processes of a host hear somebody whom they do not know: one of them answers
     network 1
