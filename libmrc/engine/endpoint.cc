@@ -16,7 +16,7 @@ void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
       return;
     if (answers(packet, plane)) answer_endpoint(packet, plane, now);
   } else if (packet.bth.opcode == Opcode::kEndpointResponse) {
-    take_endpoint_answer(packet, now);
+    take_endpoint_answer(packet, plane, now);
   } else {
     ++counters_.drops_unsupported;
   }
@@ -24,14 +24,14 @@ void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
 
 // MRC 1.6 [P]: the request id decides what it answers. Another process of this host may have asked somebody
 // else with the same id.
-void Engine::take_endpoint_answer(const Packet& packet, Nanoseconds now) {
+void Engine::take_endpoint_answer(const Packet& packet, Plane plane, Nanoseconds now) {
   const auto id = static_cast<uint16_t>(packet.bth.psn.value());
   const EndpointRequests::Asker* asker = endpoint_requests_.asker_of(id);
   if (asker != nullptr && asker->is_probe && asker->destination == packet.source) {
     ++counters_.endpoint_answers_received;
     ++counters_.ev_probes_answered;
     endpoint_requests_.forget(id);
-    sink_->ev_probe_answered(asker->cookie, now - asker->sent_at);
+    sink_->ev_probe_answered(asker->cookie, now - asker->sent_at, plane);
     return;
   }
   if (asker != nullptr && asker->is_datagram && asker->destination == packet.source) {
@@ -139,7 +139,14 @@ bool Engine::send_ev_probe(const EvProbe& probe, Nanoseconds clock) {
   asker.cookie = probe.cookie;
   asker.destination = probe.destination;
   asker.sent_at = now;
-  return mrc::send_ev_probe(services_, network, probe.path, asker, now);
+  EndpointQuestion question;
+  question.dscp = probe.dscp.value_or(config_.transport.dscp_control);
+  question.port_status = probe.port_status;
+  const uint64_t sent_before = transmitter_.frames_sent();
+  const bool sent = mrc::send_ev_probe(services_, network, probe.path, asker, now, question);
+  transmitter_.flush_all();  // where nothing is connected nobody else may come to do it
+  counters_.frames_sent += transmitter_.frames_sent() - sent_before;
+  return sent;
 }
 
 // Several processes of a host may hear a request to QPN 2. Which of them is asked for its capabilities is

@@ -40,6 +40,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
                 receiver_share_,
                 config_.transport,
                 config.path_source,
+                config.profiles,
                 all_planes(ports.size()),
                 {}},
       timers_(config.qpn_count + 1),
@@ -211,6 +212,8 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
     served->for_each([this](SharedReceiveQueue& queue) {
       if (queue.take_limit_event()) sink_->shared_receive_limit(queue);
     });
+  if (qp.has_path_events()) [[unlikely]]
+    tell_path_events(qp);
   for (uint32_t events = qp.take_events(); events != 0; events &= events - 1)
     sink_->queue_pair_event(qp, static_cast<QueuePairEvent>(__builtin_ctz(events)));
 }

@@ -36,6 +36,7 @@ struct EngineConfig {
   RandomSource* random = nullptr;  // of what nobody may guess; outlives the engine; null: of the seed
   TransportConfig transport;
   PathSource* path_source = nullptr;  // EV profiles or SRv6 templates; null = the built-in paths
+  ProfileSource* profiles = nullptr;  // of a controller; null = there is none
   uint32_t trace_events = 0;          // kept of every queue pair, for describe_state()
 };
 
@@ -50,8 +51,10 @@ class EventSink {
   virtual void shared_receive_limit(SharedReceiveQueue&) {}
   // Local ports got or lost their links: those that have one now.
   virtual void ports_changed(PlaneMask /*up*/) {}
-  // The answer to an EV probe, with the round trip it took.
-  virtual void ev_probe_answered(uint64_t /*cookie*/, Nanoseconds /*rtt*/) {}
+  // The answer to an EV probe, with the round trip it took and the port it came by.
+  virtual void ev_probe_answered(uint64_t /*cookie*/, Nanoseconds /*rtt*/, Plane) {}
+  // MRC 4.7: a path changed its state, and the profile asks to be told.
+  virtual void path_event(const QueuePair&, const PathEvent&) {}
 };
 
 // MRC 12.C4, 1.6: does this path lead to that host, and how long does it take there and back?
@@ -61,6 +64,8 @@ struct EvProbe {
   EvEntry path;
   uint64_t cookie = 0;                 // comes back with the answer
   Qpn destination_qpn = kEndpointQpn;  // where ports lead to another process for each, one of its queue pairs
+  std::optional<uint8_t> dscp;         // none: that of control packets
+  std::optional<uint32_t> port_status;  // tells of our ports (bit N = plane N) instead of asking
 };
 
 class Engine : private FrameTap {
@@ -102,6 +107,11 @@ class Engine : private FrameTap {
   // not known. The answer comes by EventSink::ev_probe_answered; one that was lost never does.
   bool send_ev_probe(const EvProbe& probe, Nanoseconds clock);
 
+  // The profiles have been read again: queue pairs take what concerns them.
+  void follow_profiles(Nanoseconds clock);
+  // Ports that the operator wants to be used; the others count as down. All at first.
+  void set_ports_enabled(PlaneMask enabled);
+
   // One burst of receive, timers and transmit. Returns how many frames it received or sent: 0 = idle. A clock
   // that is behind an earlier call's stands still until it has caught up.
   size_t progress(Nanoseconds clock);
@@ -126,7 +136,7 @@ class Engine : private FrameTap {
   void frames_leave(std::span<const TxFrame> frames, bool intact) override;
   void hand_over(const Flow& flow, std::span<const uint8_t> frame);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
-  void take_endpoint_answer(const Packet& packet, Nanoseconds now);
+  void take_endpoint_answer(const Packet& packet, Plane plane, Nanoseconds now);
   void answer_endpoint(const Packet& request, Plane plane, Nanoseconds now);
   void tell_capabilities(const Packet& request, Eeth* answer);
   bool answers(const Packet& request, Plane plane);
@@ -187,6 +197,8 @@ class Engine : private FrameTap {
   Nanoseconds time_ = 0;  // never goes back
   Nanoseconds last_turn_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
+  void tell_path_events(QueuePair& qp);
+  PlaneMask ports_enabled_ = ~PlaneMask{0};
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;
   bool announce_anew_ = false;

@@ -12,6 +12,11 @@ constexpr Nanoseconds kAnnounceMissedInterval = kSecond;            // while som
 constexpr uint32_t kAnnounceAttemptsMax = 7;
 }  // namespace
 
+void Engine::set_ports_enabled(PlaneMask enabled) {
+  if (ports_enabled_ != enabled) ports_checked_ = 0;
+  ports_enabled_ = enabled;
+}
+
 void Engine::check_ports(Nanoseconds now) {
   if (now >= announce_at_) announce_ports(now);
   if (now - ports_checked_ < kPortCheckInterval) return;
@@ -19,6 +24,7 @@ void Engine::check_ports(Nanoseconds now) {
   PlaneMask up = 0;
   for (size_t plane = 0; plane < transmitter_.plane_count(); ++plane)
     if (transmitter_.port(static_cast<Plane>(plane)).link_up()) up |= PlaneMask{1} << plane;
+  up &= ports_enabled_;
   PlaneMask changed = up ^ services_.ports_up;
   if (changed == 0) return;
   services_.ports_up = up;

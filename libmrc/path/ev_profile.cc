@@ -56,7 +56,8 @@ EvResult EvFormatProfile::set_mode(EvFormatMode mode) {
 }
 
 EvResult EvFormatProfile::set_fields(std::span<const uint8_t> widths) {
-  if (state_ != ProfileState::kOffline || widths.empty()) return EvResult::kInvalid;
+  // Also in INIT, where the texts beside OCP's headers set them; but the mode says how many bits there are.
+  if (state_ == ProfileState::kOnline || !has_mode_ || widths.empty()) return EvResult::kInvalid;
   if (widths.size() > kEvFieldsMax) return EvResult::kTooBig;
   if (std::find(widths.begin(), widths.end(), 0) != widths.end()) return EvResult::kInvalid;
   if (std::accumulate(widths.begin(), widths.end(), 0u) > bits()) return EvResult::kInvalid;
@@ -182,15 +183,15 @@ EvResult EvProfile::set_fields(std::span<const EvField> fields) {
 }
 
 EvResult EvProfile::set_min_active(uint32_t min_active) {
-  if (state_ != ProfileState::kOffline || min_active > wanted_count_) return EvResult::kInvalid;
+  // Also in INIT, as with the fields of a format.
+  if (state_ == ProfileState::kOnline || min_active > wanted_count_) return EvResult::kInvalid;
   min_active_ = min_active;
   has_min_active_ = true;
   return EvResult::kOk;
 }
 
 EvResult EvProfile::set_event_mask(uint8_t mask) {
-  if (state_ == ProfileState::kInit || (mask & ~(kPathEventGood | kPathEventAssumedBad)) != 0)
-    return EvResult::kInvalid;
+  if ((mask & ~(kPathEventGood | kPathEventAssumedBad)) != 0) return EvResult::kInvalid;
   event_mask_ = mask;
   has_event_mask_ = true;
   return EvResult::kOk;

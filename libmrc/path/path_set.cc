@@ -184,14 +184,8 @@ size_t PathSet::deny(Entropy entropy) {
   size_t changed = 0;
   for (Path& path : paths_) {
     if (path.entropy != entropy || path.state == PathState::kDenied) continue;
-    if (path.in_use()) count_in_use(path, -1);
-    tally(&PathCounters::denied);
-    if (path.state == PathState::kAssumedBad) tally(&PathCounters::denied_bad);
-    path.state = PathState::kDenied;
-    if (planes_[path.plane].working == id_of(path)) planes_[path.plane].working = kNoPath;
+    deny(path);
     ++changed;
-    if (path.slot == Path::kNoSlot) continue;
-    if (Path* substitute = backup(path.plane); substitute != nullptr) give_slot(path, *substitute);
   }
   if (changed == 0) return 0;
   keep_floor();
@@ -207,6 +201,73 @@ size_t PathSet::allow(Entropy entropy, Nanoseconds now) {
     ++changed;
   }
   return changed;
+}
+
+void PathSet::deny(Path& path) {
+  if (path.in_use()) count_in_use(path, -1);
+  tally(&PathCounters::denied);
+  if (path.state == PathState::kAssumedBad) tally(&PathCounters::denied_bad);
+  path.state = PathState::kDenied;
+  if (planes_[path.plane].working == id_of(path)) planes_[path.plane].working = kNoPath;
+  if (path.slot == Path::kNoSlot) return;
+  if (Path* substitute = backup(path.plane); substitute != nullptr) give_slot(path, *substitute);
+}
+
+namespace {
+bool same_way(const EvEntry& a, const EvEntry& b) {
+  return a.outer_destination == b.outer_destination && a.segment == b.segment;
+}
+}  // namespace
+
+// A path keeps its plane and its form: what the profile changes of these comes with the next connection.
+bool PathSet::follows(const Path& path, const std::vector<EvEntry>& entries) {
+  if (path.profile_index >= entries.size()) return false;
+  const EvEntry& entry = entries[path.profile_index];
+  return entry.plane == path.plane && entry.has_outer == path.has_outer &&
+         entry.has_segment == path.has_segment;
+}
+
+// Those that do not follow keep their old way.
+EvEntries PathSet::ways_after(const EvEntries& wanted) const {
+  if (ways_ == nullptr) return nullptr;
+  std::shared_ptr<std::vector<EvEntry>> mixed;
+  for (const Path& path : paths_) {
+    if (follows(path, *wanted)) continue;
+    if (mixed == nullptr) mixed = std::make_shared<std::vector<EvEntry>>(*wanted);
+    if (mixed->size() <= path.profile_index) mixed->resize(path.profile_index + size_t{1});
+    (*mixed)[path.profile_index] = way(path);
+  }
+  return mixed != nullptr ? mixed : wanted;
+}
+
+size_t PathSet::follow(const EvEntries& wanted, Nanoseconds now) {
+  const EvEntries before = std::exchange(ways_, ways_after(wanted));
+  size_t changed = 0;
+  for (Path& path : paths_) {
+    if (!follows(path, *wanted)) continue;
+    const EvEntry& entry = (*wanted)[path.profile_index];
+    const bool moved = path.has_outer && !same_way((*before)[path.profile_index], entry);
+    if (path.entropy != entry.entropy || moved) {
+      path.entropy = entry.entropy;
+      path.probe_successes_needed = Path::kProbeSuccesses;
+      path.unexplained = false;
+      if (path.state == PathState::kAssumedBad) bring_back(path, now, false, &PathCounters::allowed);
+      if (know_troubles()) trouble(path).good_since = now;
+      ++changed;
+    }
+    if (entry.denied == (path.state == PathState::kDenied)) continue;
+    entry.denied ? deny(path) : bring_back(path, now, false, &PathCounters::allowed);
+    ++changed;
+  }
+  if (changed == 0) return 0;
+  keep_floor();
+  refresh_next_probe();
+  return changed;
+}
+
+void PathSet::set_event_mask(uint8_t mask) {
+  config_.event_mask = mask;
+  if (mask != 0 && events_.empty()) events_.resize(config_.events_max);
 }
 
 void PathSet::report(const Path& path) {

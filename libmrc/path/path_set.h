@@ -200,10 +200,16 @@ class PathSet {
   // paths changed.
   size_t deny(Entropy entropy);
   size_t allow(Entropy entropy, Nanoseconds now);
+  // The profile that the paths were made of has changed: an entry with another way takes the place of its
+  // path, which begins anew; what is denied goes, what is not any more comes back. Entries are found by their
+  // number. How many paths changed.
+  size_t follow(const EvEntries& wanted, Nanoseconds now);
+  void set_event_mask(uint8_t mask);
 
   // MRC 12.C3, 4.7: what happened to paths, oldest first; false = nothing. When the queue is full, events are
   // dropped and counted.
   bool take_event(PathEvent* event);
+  bool has_events() const { return event_count_ != 0; }
   uint32_t events_dropped() const { return events_dropped_; }
 
  private:
@@ -240,6 +246,8 @@ class PathSet {
   PathId stand_in(Plane plane);
   Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
   PathId id_of(const Path& path) const { return PathId(&path - paths_.data()); }
+  static bool follows(const Path& path, const std::vector<EvEntry>& entries);
+  EvEntries ways_after(const EvEntries& wanted) const;
   // Makes place for what may be said of bad paths. False: there is no memory; then nothing is said.
   bool know_troubles() noexcept;
   PathTrouble& trouble(const Path& path) { return troubles_[static_cast<size_t>(&path - paths_.data())]; }
@@ -279,6 +287,7 @@ class PathSet {
   bool plane_is_silent(const PlaneInfo& plane) const;
   void empty_silent_plane(Plane plane, Nanoseconds now);
 
+  void deny(Path& path);
   bool take_out(Path& bad, Nanoseconds now, bool silent);
   void assume_bad(Path& bad, Nanoseconds now);
   Path* backup(Plane plane);

@@ -36,11 +36,14 @@ struct Connection {
   bool lossy = false;                   // messages that cannot be taken are lost, and nobody is told
   bool xrc = false;                     // its packets are those of XRC
   PeerExtension extension = PeerExtension::kUnknown;
-  uint8_t reads_max = 16;     // READs and atomics of ours that may wait for an answer (max_rd_atomic)
-  uint8_t answers_max = 16;   // the same of the peer's (max_dest_rd_atomic)
-  uint8_t rnr_timer = 12;     // IBTA code of the delay we ask for when no receive request is there
-  uint8_t rnr_retry = 7;      // 7 = for ever
-  uint32_t mpr = UINT32_MAX;  // what we let the peer have; with dynamic MPR it is told
+  uint8_t reads_max = 16;          // READs and atomics of ours that may wait for an answer (max_rd_atomic)
+  uint8_t answers_max = 16;        // the same of the peer's (max_dest_rd_atomic)
+  uint8_t rnr_timer = 12;          // IBTA code of the delay we ask for when no receive request is there
+  uint8_t rnr_retry = 7;           // 7 = for ever
+  uint32_t mpr = UINT32_MAX;       // what we let the peer have; with dynamic MPR it is told
+  uint32_t send_mpr = UINT32_MAX;  // what the peer lets us have, before it says anything
+  bool dynamic_mpr = false;        // MRC 2: tell the peer how much is welcome, and obey when it does
+  uint16_t immediates_max = 0;     // max_wimm: WriteImm messages that we may have under way
 
   PlaneMask resolved = 0;        // planes whose next hop is known
   bool srv6 = false;             // every path has an outer destination of its own

@@ -6,7 +6,7 @@
 namespace mrc {
 
 bool send_ev_probe(Services& services, NetworkHeader network, const EvEntry& path,
-                   const EndpointRequests::Asker& asker, Nanoseconds now) {
+                   const EndpointRequests::Asker& asker, Nanoseconds now, const EndpointQuestion& question) {
   const Plane plane = path.plane;
   uint8_t* buffer = services.transmitter.begin(plane, network.destination_mac);
   if (buffer == nullptr) {
@@ -21,11 +21,12 @@ bool send_ev_probe(Services& services, NetworkHeader network, const EvEntry& pat
   bth.destination = kEndpointQpn;
   bth.psn = Psn(services.endpoint_requests.add(asker));
   Erth erth;
-  erth.operation = EndpointOperation::kEvProbe;
+  erth.operation = question.port_status ? EndpointOperation::kPortStatusUpdate : EndpointOperation::kEvProbe;
+  erth.port_status_mask = question.port_status.value_or(0);
   const bool coarse = services.config.coarse_timestamps;
   erth.time = {to_wire_timestamp(now, coarse), coarse};
-  FrameWriter frame(buffer, network, path.entropy, services.config.dscp_control, Ecn::kNotCapable,
-                    Bth::kBytes + Erth::kBytes);
+  FrameWriter frame(buffer, network, path.entropy, question.dscp.value_or(services.config.dscp_control),
+                    Ecn::kNotCapable, Bth::kBytes + Erth::kBytes);
   frame.add(bth);
   frame.add(erth);
   frame.end_headers();

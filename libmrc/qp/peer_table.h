@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The hosts this device talks to, by class of traffic. Queue pairs to one peer in one class share a
-// congestion controller (MRC 5.1, 11.20, QPCC): what the queues of one class do says nothing about those of
-// another.
+// The hosts this device talks to, by class of traffic and congestion profile. Queue pairs to one peer in one
+// class share a congestion controller (MRC 5.1, 11.20, QPCC): what the queues of one class do says nothing
+// about those of another.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
@@ -25,7 +25,8 @@ class QueuePair;
 struct Peer {
   IpAddress address;
   uint8_t dscp = 0;
-  uint32_t index = 0;  // small and unique among the living
+  uint64_t profile = 0;  // of congestion control
+  uint32_t index = 0;    // small and unique among the living
   uint32_t users = 0;
   CongestionController controller;
   bool ports_told = true;  // it knows which of our ports are usable
@@ -47,13 +48,14 @@ struct Peer {
 class PeerTable {
  public:
   // `expected_senders`: how many may send to this peer at once, if that is known; see CongestionController.
-  Peer* acquire(const IpAddress& address, uint8_t dscp, const CongestionConfig& config,
+  Peer* acquire(const IpAddress& address, uint8_t dscp, uint64_t profile, const CongestionConfig& config,
                 uint32_t expected_senders, uint64_t seed) {
-    auto& slot = peers_[{address.bytes, dscp}];
+    auto& slot = peers_[{address.bytes, dscp, profile}];
     if (slot == nullptr) {
       slot = std::make_unique<Peer>();
       slot->address = address;
       slot->dscp = dscp;
+      slot->profile = profile;
       slot->index = take_index();
       slot->controller.reset(config, expected_senders, seed);
     }
@@ -63,7 +65,7 @@ class PeerTable {
   void release(Peer* peer) {
     if (--peer->users > 0) return;
     free_.push_back(peer->index);
-    peers_.erase({peer->address.bytes, peer->dscp});
+    peers_.erase({peer->address.bytes, peer->dscp, peer->profile});
   }
   template <typename Each>
   void for_each(Each&& each) {
@@ -77,7 +79,7 @@ class PeerTable {
     free_.pop_back();
     return index;
   }
-  using Key = std::pair<std::array<uint8_t, 16>, uint8_t>;
+  using Key = std::tuple<std::array<uint8_t, 16>, uint8_t, uint64_t>;
   std::map<Key, std::unique_ptr<Peer>> peers_;
   std::vector<uint32_t> free_;
   uint32_t next_index_ = 0;

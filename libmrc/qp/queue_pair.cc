@@ -97,6 +97,12 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   if (attributes.state && !transition_allowed(from, to)) return false;
   const bool unconnected = from == QueuePairState::kReset || from == QueuePairState::kInit;
   if (attributes.transport && !unconnected) return false;
+  if ((attributes.path_profile || attributes.congestion_profile || attributes.expected_senders ||
+       attributes.dynamic_mpr) &&
+      !unconnected)
+    return false;
+  if (attributes.send_mpr && *attributes.send_mpr < kMprUnit) return false;
+  if (attributes.immediates_max && *attributes.immediates_max == 0) return false;
   if (attributes.dscp && *attributes.dscp > 63) return false;
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
@@ -132,6 +138,14 @@ void QueuePair::take_attributes(const QueuePairAttributes& attributes, const Tra
   connection_.reads_max = attributes.reads_max.value_or(connection_.reads_max);
   connection_.answers_max = attributes.answers_max.value_or(connection_.answers_max);
   connection_.mpr = attributes.mpr.value_or(connection_.mpr);
+  connection_.send_mpr = attributes.send_mpr.value_or(connection_.send_mpr);
+  if (attributes.send_mpr) requester_.set_mpr(*attributes.send_mpr);
+  if (connection_.immediates_max == 0) connection_.immediates_max = transport.immediates_max;
+  connection_.immediates_max = attributes.immediates_max.value_or(connection_.immediates_max);
+  path_profile_ = attributes.path_profile.value_or(path_profile_);
+  congestion_profile_ = attributes.congestion_profile.value_or(congestion_profile_);
+  if (attributes.expected_senders) config_.expected_senders = attributes.expected_senders;
+  if (attributes.dynamic_mpr) dynamic_mpr_ = attributes.dynamic_mpr;
   if (attributes.queue_key) datagram_.set_queue_key(*attributes.queue_key);
   timeout_ = attributes.timeout.value_or(timeout_);
   retry_linear_ = attributes.retry_linear.value_or(retry_linear_);
@@ -180,8 +194,8 @@ void QueuePair::start_requester(Psn first, Services& services) {
   if (sending_) return;  // it has answered already, by the PSN that the peer expected
   switch (wire()) {
     case Wire::kMrc: {
-      const bool shared = services.config.congestion != CongestionAlgorithm::kNone;
-      requester_.reset(services.config, shared ? &peer_->controller : &own_controller_, first);
+      requester_.reset(services.config, shares_window() ? &peer_->controller : &own_controller_, first);
+      requester_.set_mpr(connection_.send_mpr);
       requester_.follow_probes(paths_);
       break;
     }
@@ -230,9 +244,13 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
   congestion.algorithm = services.config.congestion;
   congestion.window_bytes = services.config.window_bytes;
   congestion.nscc = services.config.nscc;
-  peer_ = services.peers.acquire(connection_.destination,
-                                 data_class(services.config, services.config.dscp_data), congestion,
-                                 config_.expected_senders.value_or(services.config.expected_senders), seed_);
+  const CongestionConfig* profile =
+      services.profiles != nullptr ? services.profiles->congestion(congestion_profile_) : nullptr;
+  if (profile != nullptr) congestion = *profile;
+  connection_.dynamic_mpr = dynamic_mpr_.value_or(services.config.dynamic_mpr);
+  peer_ = services.peers.acquire(
+      connection_.destination, data_class(services.config, services.config.dscp_data), congestion_profile_,
+      congestion, config_.expected_senders.value_or(services.config.expected_senders), seed_);
   own_controller_.reset(congestion);
   connection_.strict = transport_ == Transport::kMrcStrict;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
@@ -242,6 +260,10 @@ void QueuePair::connect_mrc(Psn first, Services& services, Nanoseconds now) {
   responses_.reset(2 *
                    kReadsMax);  // an answer stays until it is acknowledged, and more may be asked for by then
   make_paths(services);
+}
+
+bool QueuePair::shares_window() const {
+  return peer_ != nullptr && peer_->controller.algorithm() != CongestionAlgorithm::kNone;
 }
 
 void QueuePair::make_paths(Services& services) {
@@ -255,7 +277,19 @@ void QueuePair::make_paths(Services& services) {
   config.probe_interval_max = transport.probe_interval_max;
   config.counters = &services.counters.paths;
   std::vector<EvEntry> entries;
-  if (services.path_source != nullptr) entries = services.path_source->paths_to(connection_.destination);
+  const PathProfile* profile =
+      services.profiles != nullptr ? services.profiles->paths(path_profile_) : nullptr;
+  has_path_profile_ = profile != nullptr && !profile->entries.empty();
+  if (profile != nullptr) {
+    config.min_active = profile->min_active;
+    config.event_mask = profile->event_mask;
+  }
+  if (has_path_profile_) {
+    entries = profile->entries;
+    config.paths_per_plane = static_cast<uint32_t>(entries.size());
+  } else if (services.path_source != nullptr) {
+    entries = services.path_source->paths_to(connection_.destination);
+  }
   connection_.srv6 = !entries.empty() && entries.front().has_outer;
   connection_.segment_routing = connection_.srv6 && entries.front().has_segment;
   // The headers below UDP are alike on all paths of a connection; what differs from the first is left out.
@@ -268,6 +302,14 @@ void QueuePair::make_paths(Services& services) {
     paths_.reset(config, peer_->share_entries(std::move(entries)), seed_);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
+}
+
+void QueuePair::follow_profile(Services& services, Nanoseconds now) {
+  if (!has_path_profile_ || !speaks_mrc() || !connected() || services.profiles == nullptr) return;
+  const PathProfile* profile = services.profiles->paths(path_profile_);
+  if (profile == nullptr) return;
+  paths_.set_event_mask(profile->event_mask);
+  if (paths_.follow(peer_->share_entries(profile->entries), now) > 0) requester_.follow_probes(paths_);
 }
 
 // Plain RC: one path of all that there are, by the number of the queue pair, so that many of them spread over

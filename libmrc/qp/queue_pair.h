@@ -78,6 +78,12 @@ struct QueuePairAttributes {
   std::optional<uint8_t> reads_max;          // max_rd_atomic
   std::optional<uint8_t> answers_max;        // max_dest_rd_atomic
   std::optional<uint32_t> mpr;  // MRC 2, dynamic MPR: packets the peer may have beyond the cumulative PSN
+  std::optional<uint32_t> send_mpr;        // the same of ours, as long as the peer does not say
+  std::optional<bool> dynamic_mpr;         // not after RTR; none: as the device
+  std::optional<uint16_t> immediates_max;  // max_wimm
+  std::optional<uint64_t> path_profile;    // of ProfileSource; not after RTR, and the next two
+  std::optional<uint64_t> congestion_profile;
+  std::optional<uint32_t> expected_senders;  // instead of the QueuePairConfig's
 };
 
 // Told to the owner through EventSink.
@@ -158,6 +164,11 @@ class QueuePair {
   }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now);
+  // The profile of its paths may have changed.
+  void follow_profile(Services& services, Nanoseconds now);
+  uint64_t path_profile() const { return path_profile_; }
+  bool has_path_events() const { return paths_.has_events(); }
+  bool take_path_event(PathEvent* event) { return paths_.take_event(event); }
   // Gives back what it holds of the device; the last call before it is destroyed.
   void disconnect(Services& services);
   Peer* peer() const { return peer_; }
@@ -193,6 +204,7 @@ class QueuePair {
   const PlaneFrames* ready_frames(Plane plane, const MacAddress& next_hop, Services& services);
   void make_paths(Services& services);
   void make_single_path(Services& services);
+  bool shares_window() const;  // of congestion control, with others to the same peer
   void answer_before_leaving(Services& services, Nanoseconds now);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
@@ -206,7 +218,7 @@ class QueuePair {
   void receive_mrc(Context& cx, const Packet& packet, Plane plane);
   void receive_rc(Context& cx, const Packet& packet);
   void receive_datagram(Context& cx, const Packet& packet);
-  bool others_wait(const Context& cx) const;
+  bool others_wait() const;
   More transmit_mrc(Context& cx, size_t budget, bool fresh_answers);
   More transmit_rc(Context& cx, size_t budget);
   template <typename Sender>
@@ -254,6 +266,10 @@ class QueuePair {
   LinkedList<QueuePair>::Node waiting_{this};  // for the peer's window
   bool its_turn_ = false;                      // it was the first of that list, and has not sent since
   uint64_t seed_;
+  uint64_t path_profile_ = 0;
+  uint64_t congestion_profile_ = 0;
+  bool has_path_profile_ = false;  // its paths were made of that
+  std::optional<bool> dynamic_mpr_;
   Nanoseconds timeout_ = 0;
   uint8_t retry_linear_ = 7;
   uint8_t retry_exponential_ = 0;

@@ -204,8 +204,8 @@ void QueuePair::receive_datagram(Context& cx, const Packet& packet) {
 
 // MRC 5.1: queue pairs to one peer share its window. Whoever hears an answer has opened it, but if others
 // waited before, they come first: a window of one packet would else belong to one of them for ever.
-bool QueuePair::others_wait(const Context& cx) const {
-  return cx.services.config.congestion != CongestionAlgorithm::kNone && !peer_->waiting.empty();
+bool QueuePair::others_wait() const {
+  return shares_window() && !peer_->waiting.empty();
 }
 
 // Answers to READs and atomics ride in the stream of our own requests. Before RTS that has no PSN yet, so the
@@ -232,7 +232,7 @@ void QueuePair::await_negotiation(Nanoseconds now) {
   Requester::Burst burst;
   if (!sending_) start_answering(cx);
   if (may_take(false)) {
-    if (its_turn_ || !others_wait(cx)) {
+    if (its_turn_ || !others_wait()) {
       // A message that the peer's program may take for an answer must not overtake what it answers: the
       // acknowledgement goes ahead, by the same path. (A SEND carries it.)
       PathId path = kNoPath;
@@ -255,7 +255,7 @@ void QueuePair::await_negotiation(Nanoseconds now) {
     answers_waited_ = fresh_answers && !answers_waited_ && !responder_.control_urgent() && burst.packets == 0;
     if (!answers_waited_) responder_.send_control_packets(cx, burst.last_path);
   }
-  if (burst.window_closed && cx.services.config.congestion != CongestionAlgorithm::kNone) {
+  if (burst.window_closed && shares_window()) {
     // Who came in vain keeps its place.
     its_turn_&& burst.packets == 0 ? peer_->waiting.push_front(waiting_) : peer_->waiting.push_back(waiting_);
   }

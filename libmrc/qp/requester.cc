@@ -137,7 +137,7 @@ bool Requester::start_response(Context& cx) {
   if (is_local(request.operation)) return cx.send_queue.head() == cursor_;
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnknown) return false;
   // MRC 12.R4, 2: never more than max_wimm in flight.
-  if (consumes_receive(request.operation) && consuming_ >= config_->immediates_max) return false;
+  if (consumes_receive(request.operation) && consuming_ >= cx.connection.immediates_max) return false;
   if (awaits_answer(request.operation) && cx.reads.outstanding() >= cx.connection.reads_max) return false;
   return (request.flags & kFence) == 0 || cx.reads.outstanding() == 0;
 }

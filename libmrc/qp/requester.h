@@ -77,6 +77,8 @@ class Requester {
   }
   // MRC 2: PSNs beyond the cumulative one that may be sent, as far as the peer has said.
   uint32_t mpr() const { return mpr_; }
+  Nanoseconds recent_rtt(Plane plane) const { return plane_rtt_.recent(plane); }
+  void set_mpr(uint32_t packets) { mpr_ = packets; }
   bool wants_to_send(const Context& cx) const { return has_work(cx) && control_->may_send(cx.now); }
   // No request is under way (those not started do not count).
   bool drained(const Context& cx) const { return !started_ && cx.send_queue.head() == cursor_; }

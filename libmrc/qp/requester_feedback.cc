@@ -117,8 +117,9 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   const bool fresh = !sack_seen_ || age == 0 || age > 0x800000;
   if (fresh) received_units_ = sack.received_units;
   // MRC 2, SPEC 7.5.1: the newest word of the responder counts; it may shrink.
-  if (fresh && config_->dynamic_mpr && sack.mpr != 0 && mpr_ != sack.mpr * kMprUnit) {
-    mpr_ = sack.mpr * kMprUnit;
+  const uint32_t welcome = std::min(sack.mpr * kMprUnit, cx.connection.send_mpr);
+  if (fresh && cx.connection.dynamic_mpr && sack.mpr != 0 && mpr_ != welcome) {
+    mpr_ = welcome;
     cx.note(TraceEvent::kMpr, sack.cumulative_psn, kNoPath, mpr_);
   }
   sack_seen_ = true;

@@ -70,7 +70,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   sack.timestamp = trigger.timestamp;  // MRC 12.S10: and the next three
   sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
   // MRC 2, SPEC 7.5.1: never zero, which means that dynamic MPR is off.
-  if (config_->dynamic_mpr)
+  if (cx.connection.dynamic_mpr)
     sack.mpr = static_cast<uint8_t>(
         std::clamp(std::min(cx.connection.mpr, config_->window_packets) / kMprUnit, 1u, 255u));
   sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;

@@ -17,6 +17,7 @@
 #include "libmrc/qp/endpoint_requests.h"
 #include "libmrc/qp/frame_table.h"
 #include "libmrc/qp/peer_table.h"
+#include "libmrc/qp/profile_source.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/time.h"
 
@@ -134,6 +135,7 @@ struct Services {
   ReceiverShare& receiver_share;  // counts senders when the receiver-aware controller is on
   const TransportConfig& config;
   PathSource* path_source;  // may be null
+  ProfileSource* profiles;  // may be null
   PlaneMask ports_up;       // local ports that have a link
   // When something last came from another host by a plane, whatever it was; 0 = never.
   std::array<Nanoseconds, kPlanesMax> heard_at{};

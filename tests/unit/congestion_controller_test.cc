@@ -110,11 +110,14 @@ TEST(PeerTable, OneControllerPerPeerAndClass) {
   one.bytes[15] = 1;
   IpAddress two;
   two.bytes[15] = 2;
-  Peer* first = table.acquire(one, 0, config, 0, 1);
-  EXPECT_EQ(table.acquire(one, 0, config, 0, 1), first);
-  Peer* other_class = table.acquire(one, 26, config, 0, 1);
-  Peer* other_peer = table.acquire(two, 0, config, 0, 1);
+  Peer* first = table.acquire(one, 0, 0, config, 0, 1);
+  EXPECT_EQ(table.acquire(one, 0, 0, config, 0, 1), first);
+  Peer* other_class = table.acquire(one, 26, 0, config, 0, 1);
+  Peer* other_peer = table.acquire(two, 0, 0, config, 0, 1);
   EXPECT_NE(other_class, first);
+  Peer* other_profile = table.acquire(one, 0, 7, config, 0, 1);
+  EXPECT_NE(other_profile, first);
+  table.release(other_profile);
   EXPECT_NE(other_peer, first);
   EXPECT_NE(other_class->index, first->index);
   first->controller.on_sent(0, 1000);

@@ -331,7 +331,7 @@ TEST(EvProfile, StatesAndWhatTheyNeed) {
   EXPECT_EQ(profile.set_count(0), EvResult::kInvalid);
   EXPECT_EQ(profile.set_count(kEvCountMax + 1), EvResult::kTooBig);
   EXPECT_EQ(profile.set_count(8), EvResult::kOk);
-  EXPECT_EQ(profile.set_min_active(1), EvResult::kInvalid) << "only offline";
+  EXPECT_EQ(profile.set_min_active(9), EvResult::kInvalid) << "more than there are";
   EXPECT_EQ(profile.set_state(ProfileState::kOnline, kFourPorts, 1), EvResult::kInvalid);
   EXPECT_EQ(profile.set_state(ProfileState::kOffline, kFourPorts, 1), EvResult::kOk);
   EXPECT_EQ(profile.set_count(8), EvResult::kInvalid) << "only in INIT";

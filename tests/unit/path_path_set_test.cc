@@ -357,6 +357,38 @@ TEST(PathSet, TheControllerDeniesAndAllows) {
   EXPECT_EQ(set.deny(Entropy{1}), 0u);
 }
 
+// MRC 12.C2: a profile that has changed, entry by entry; the same value on another port is another EV.
+TEST(PathSet, FollowsTheProfileItWasMadeOf) {
+  PathSetConfig config;
+  config.planes = 2;
+  config.paths_per_plane = 8;
+  std::vector<EvEntry> entries;
+  for (uint32_t i = 0; i < 8; ++i)
+    for (Plane plane : {Plane{0}, Plane{1}}) entries.push_back({.entropy = Entropy{100 + i}, .plane = plane});
+  PathSet set;
+  set.reset(config, entries, 1);
+  entries[6].denied = true;  // value 103 on plane 0
+  EXPECT_EQ(set.follow(std::make_shared<const std::vector<EvEntry>>(entries), 5), 1u);
+  EXPECT_EQ(set.follow(std::make_shared<const std::vector<EvEntry>>(entries), 5), 0u) << "nothing is new";
+  EXPECT_EQ(set.active(), 15u);
+  const auto uses = [&](uint32_t value, Plane plane) {
+    for (int i = 0; i < 400; ++i) {
+      const Path& path = set.at(set.select(3));
+      if (path.entropy == Entropy{value} && path.plane == plane) return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(uses(103, 0));
+  EXPECT_TRUE(uses(103, 1));
+  entries[6].denied = false;
+  entries[2].entropy = Entropy{999};  // was value 101 on plane 0
+  EXPECT_EQ(set.follow(std::make_shared<const std::vector<EvEntry>>(entries), 6), 2u);
+  EXPECT_EQ(set.active(), 16u);
+  EXPECT_TRUE(uses(103, 0));
+  EXPECT_TRUE(uses(999, 0));
+  EXPECT_FALSE(uses(101, 0));
+}
+
 TEST(PathSet, ABackupReplacesADeniedPath) {
   PathSet set = make_with_backups(1, 4, 1);
   const PathId denied = set.select(kAll);

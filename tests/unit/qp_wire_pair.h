@@ -95,7 +95,7 @@ struct Seen : EventSink {
   void completion_queue_overrun(CompletionQueue&) override { ++overruns; }
   void queue_pair_event(QueuePair&, QueuePairEvent event) override { ++events[event]; }
   void shared_receive_limit(SharedReceiveQueue&) override { ++limits; }
-  void ev_probe_answered(uint64_t cookie, Nanoseconds rtt) override { probes[cookie] = rtt; }
+  void ev_probe_answered(uint64_t cookie, Nanoseconds rtt, Plane) override { probes[cookie] = rtt; }
   std::map<QueuePairEvent, int> events;
   std::map<uint64_t, Nanoseconds> probes;
   int overruns = 0;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// MRC 12.C2, 12.C3, 4.7: the controller's word reaches live queue pairs, and what happens to paths reaches
+// it.
+#include "libmrc/engine/engine.h"
+
+namespace mrc {
+
+void Engine::follow_profiles(Nanoseconds clock) {
+  const Nanoseconds now = advance(clock);
+  for (QueuePair* qp : live_) {
+    qp->follow_profile(services_, now);
+    schedule(*qp);  // it may have had no path until now
+    after_work(*qp, now);
+  }
+}
+
+void Engine::tell_path_events(QueuePair& qp) {
+  for (PathEvent event; qp.take_path_event(&event);) sink_->path_event(qp, event);
+}
+
+}  // namespace mrc
