@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface of MRC (Multipath Reliable Connection, OCP 1.0) for applications: queue pairs that write into remote
- * memory by many paths at once, beside the objects of libibverbs. mrc(7) and docs/api.md explain it.
+/* The interface of MRC (Multipath Reliable Connection, OCP 1.0) for applications: queue pairs that write into
+ * remote memory by many paths at once, beside the objects of libibverbs. mrc(7) and docs/api.md explain it.
  *
- * Unless a function says otherwise it returns 0, or -1 and sets errno; functions that make an object return NULL and
- * set errno. Functions that are named after one of libibverbs return what that one does: 0 or a value of errno. */
+ * Unless a function says otherwise it returns 0, or -1 and sets errno; functions that make an object return
+ * NULL and set errno. Functions that are named after one of libibverbs return what that one does: 0 or a
+ * value of errno. */
 #ifndef MRC_H
 #define MRC_H
 
@@ -55,14 +56,14 @@ struct mrc_device_attr {
 
 #if MRC_API_VER_USED >= MRC_API_VER(1U, 0U, 1U)
 /* As mrc_query_device(); the context may be NULL. */
-int mrc_query_device_ex(struct ibv_context *ibv_ctx, struct mrc_context *mrc_ctx, struct mrc_device_attr *attr,
-                        int *supported);
+int mrc_query_device_ex(struct ibv_context* ibv_ctx, struct mrc_context* mrc_ctx,
+                        struct mrc_device_attr* attr, int* supported);
 #endif
 /* *supported is 0 for the context of any other device; the attributes are only filled in if it is not. */
-int mrc_query_device(struct ibv_context *ibv_ctx, struct mrc_device_attr *attr, int *supported);
+int mrc_query_device(struct ibv_context* ibv_ctx, struct mrc_device_attr* attr, int* supported);
 /* The versions of the library; needs no device. */
-void mrc_query_version(uint32_t *current, uint32_t *last_supported, uint32_t *vendor_current,
-                       uint32_t *vendor_last_supported);
+void mrc_query_version(uint32_t* current, uint32_t* last_supported, uint32_t* vendor_current,
+                       uint32_t* vendor_last_supported);
 
 struct mrc_context_attr {
   uint32_t mrc_api_version_used;        /* MRC_API_VER_USED; 0: the latest */
@@ -70,28 +71,28 @@ struct mrc_context_attr {
 };
 
 /* attr may be NULL. The ibv_context has to outlive what is made of it. */
-struct mrc_context *mrc_create_context(struct ibv_context *ibv_ctx, struct mrc_context_attr *attr);
+struct mrc_context* mrc_create_context(struct ibv_context* ibv_ctx, struct mrc_context_attr* attr);
 /* EBUSY while objects of it are left. */
-int mrc_destroy_context(struct mrc_context *mrc_ctx);
+int mrc_destroy_context(struct mrc_context* mrc_ctx);
 
 /* -------------------------------------------------------------------------------------------- completions */
 
-int mrc_create_comp_channel(struct mrc_context *mrc_ctx, struct mrc_comp_channel **channel);
+int mrc_create_comp_channel(struct mrc_context* mrc_ctx, struct mrc_comp_channel** channel);
 /* For poll() and its like. */
-int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd);
-int mrc_destroy_comp_channel(struct mrc_comp_channel *channel);
+int mrc_get_comp_channel_fd(struct mrc_comp_channel* channel, int* fd);
+int mrc_destroy_comp_channel(struct mrc_comp_channel* channel);
 
 /* The channel may be NULL. */
-struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
-                             struct mrc_comp_channel *channel, int comp_vector);
+struct mrc_cq* mrc_create_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context,
+                             struct mrc_comp_channel* channel, int comp_vector);
 /* How many completions there were, at most n, or -1. */
-int mrc_poll_cq(struct mrc_cq *cq, int n, struct ibv_wc *wc);
+int mrc_poll_cq(struct mrc_cq* cq, int n, struct ibv_wc* wc);
 /* Waits until all events of it that were read are acknowledged. */
-int mrc_destroy_cq(struct mrc_cq *cq);
+int mrc_destroy_cq(struct mrc_cq* cq);
 
-int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only);
-int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context);
-void mrc_ack_cq_events(struct mrc_cq *cq, unsigned int nevents);
+int mrc_req_notify_cq(struct mrc_cq* cq, int solicited_only);
+int mrc_get_cq_event(struct mrc_comp_channel* channel, struct mrc_cq** cq, void** cq_context);
+void mrc_ack_cq_events(struct mrc_cq* cq, unsigned int nevents);
 
 /* -------------------------------------------------------------------------------------------------- hints */
 
@@ -113,21 +114,21 @@ struct mrc_qp_hint_init_attr {
   struct mrc_qp_hint_attr attr;
 };
 
-struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *mrc_ctx, struct mrc_qp_hint_init_attr *init_attr);
+struct mrc_qp_hint* mrc_create_qp_hint(struct mrc_context* mrc_ctx, struct mrc_qp_hint_init_attr* init_attr);
 /* EBUSY while a queue pair uses it. */
-int mrc_destroy_qp_hint(struct mrc_qp_hint *hint);
-int mrc_query_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int attr_mask);
-int mrc_modify_qp_hint(struct mrc_qp_hint *hint, struct mrc_qp_hint_attr *attr, int attr_mask);
+int mrc_destroy_qp_hint(struct mrc_qp_hint* hint);
+int mrc_query_qp_hint(struct mrc_qp_hint* hint, struct mrc_qp_hint_attr* attr, int attr_mask);
+int mrc_modify_qp_hint(struct mrc_qp_hint* hint, struct mrc_qp_hint_attr* attr, int attr_mask);
 
 /* -------------------------------------------------------------------------------------------- queue pairs */
 
 struct mrc_qp_init_attr {
-  void *qp_context;
-  struct mrc_cq *send_cq;
-  struct mrc_cq *recv_cq;
+  void* qp_context;
+  struct mrc_cq* send_cq;
+  struct mrc_cq* recv_cq;
   struct ibv_qp_cap cap; /* set to what there is */
   int sq_sig_all;
-  struct ibv_pd *pd;
+  struct ibv_pd* pd;
   uint64_t send_ops_flags; /* of enum ibv_qp_create_send_ops_flags; 0: all that there are */
   enum mrc_protocol_version protocol_version;
 };
@@ -172,38 +173,38 @@ struct mrc_qp_attr {
     uint8_t linear_cnt; /* tries after the same time; 7 at most */
     uint8_t exp_cnt;    /* then so many, each after twice the time; 25: for ever */
   } retry;
-  struct mrc_qp_hint *qp_hint;
+  struct mrc_qp_hint* qp_hint;
   uint32_t cap; /* bits of enum mrc_qp_cap */
   uint8_t vendor_cfg[MRC_MAX_VENDOR_CFG_SIZE];
 };
 
-struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_attr *init_attr);
-int mrc_destroy_qp(struct mrc_qp *qp);
+struct mrc_qp* mrc_create_qp(struct mrc_context* mrc_ctx, struct mrc_qp_init_attr* init_attr);
+int mrc_destroy_qp(struct mrc_qp* qp);
 /* Any of the three may be NULL. */
-int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *ibv_attr, int ibv_attr_mask, struct mrc_qp_attr *mrc_attr,
-                 int mrc_attr_mask, struct mrc_qp_init_attr *init_attr);
-/* Both at once, or neither. Attributes of libibverbs that MRC does not have (port, timeouts and retries, READs,
- * alternate paths) are ignored whatever they say. */
-int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *ibv_attr, int ibv_attr_mask, struct mrc_qp_attr *mrc_attr,
-                  int mrc_attr_mask);
-int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn);
-int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int mrc_query_qp(struct mrc_qp* qp, struct ibv_qp_attr* ibv_attr, int ibv_attr_mask,
+                 struct mrc_qp_attr* mrc_attr, int mrc_attr_mask, struct mrc_qp_init_attr* init_attr);
+/* Both at once, or neither. Attributes of libibverbs that MRC does not have (port, timeouts and retries,
+ * READs, alternate paths) are ignored whatever they say. */
+int mrc_modify_qp(struct mrc_qp* qp, struct ibv_qp_attr* ibv_attr, int ibv_attr_mask,
+                  struct mrc_qp_attr* mrc_attr, int mrc_attr_mask);
+int mrc_get_qpn(struct mrc_qp* qp, uint32_t* qpn);
+int mrc_post_recv(struct mrc_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
 /* IBV_WR_RDMA_WRITE and IBV_WR_RDMA_WRITE_WITH_IMM; EINVAL for anything else. */
-int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int mrc_post_send(struct mrc_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
 
 /* ------------------------------------------------------------------------------------------------- events */
 
 struct mrc_async_event {
   union {
-    struct mrc_cq *cq;
-    struct mrc_qp *qp;
+    struct mrc_cq* cq;
+    struct mrc_qp* qp;
     int port_num;
   } element;
   enum ibv_event_type event_type;
 };
 
-int mrc_get_async_event(struct mrc_context *mrc_ctx, struct mrc_async_event *event);
-void mrc_ack_async_event(struct mrc_async_event *event);
+int mrc_get_async_event(struct mrc_context* mrc_ctx, struct mrc_async_event* event);
+void mrc_ack_async_event(struct mrc_async_event* event);
 
 #ifdef __cplusplus
 }

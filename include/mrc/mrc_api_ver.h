@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Versions of the application's interface of MRC (mrc.h). A program may say which one it was written for by defining
- * MRC_API_VER_USED, and MRC_VENDOR_API_VER_USED, before it includes anything of this. */
+/* Versions of the application's interface of MRC (mrc.h). A program may say which one it was written for by
+ * defining MRC_API_VER_USED, and MRC_VENDOR_API_VER_USED, before it includes anything of this. */
 #ifndef MRC_API_VER_H
 #define MRC_API_VER_H
 
 #define MRC_API_VER_MAJOR_OFFSET 24
 #define MRC_API_VER_MINOR_OFFSET 16
 #define MRC_API_VER_SUBMINOR_OFFSET 0
-#define MRC_API_VER(major, minor, subminor)                                            \
+#define MRC_API_VER(major, minor, subminor)                                        \
   (((major) << MRC_API_VER_MAJOR_OFFSET) | ((minor) << MRC_API_VER_MINOR_OFFSET) | \
    ((subminor) << MRC_API_VER_SUBMINOR_OFFSET))
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface of MRC (Multipath Reliable Connection, OCP 1.0) for controllers: which paths queue pairs may use, how
- * they react to congestion, and what becomes of paths and ports. mrc(7) and docs/api.md explain it.
+/* The interface of MRC (Multipath Reliable Connection, OCP 1.0) for controllers: which paths queue pairs may
+ * use, how they react to congestion, and what becomes of paths and ports. mrc(7) and docs/api.md explain it.
  *
- * Unless a function says otherwise it returns 0, or -1 and sets errno. EPERM: only the owner of the device's run
- * directory, or who has CAP_NET_ADMIN, may ask. */
+ * Unless a function says otherwise it returns 0, or -1 and sets errno. EPERM: only the owner of the device's
+ * run directory, or who has CAP_NET_ADMIN, may ask. */
 #ifndef MRC_CTL_H
 #define MRC_CTL_H
 
@@ -52,7 +52,7 @@ struct mrc_ctl_device_attr {
   } ev;
   struct {
     uint32_t cc_max_profiles;
-    const char **algorithms; /* ends with NULL; belongs to the library */
+    const char** algorithms; /* ends with NULL; belongs to the library */
   } cc;
   uint32_t phy_port_mask; /* bit N: there is a port N; they count from 1 */
   uint32_t opt_attr;      /* of enum mrc_ctl_attr_opt */
@@ -60,13 +60,13 @@ struct mrc_ctl_device_attr {
 
 #if MRC_CTL_API_VER_USED >= MRC_CTL_API_VER(1U, 0U, 1U)
 /* The mrc_context may be NULL. *supported is 0 for the context of any other device. */
-int mrc_ctl_query_device_ex(struct ibv_context *ibv_ctx, struct mrc_context *mrc_ctx,
-                            struct mrc_ctl_device_attr *attr, int *supported);
+int mrc_ctl_query_device_ex(struct ibv_context* ibv_ctx, struct mrc_context* mrc_ctx,
+                            struct mrc_ctl_device_attr* attr, int* supported);
 #endif
 /* ENOTSUP for the context of any other device. */
-int mrc_ctl_query_device(struct ibv_context *ibv_ctx, struct mrc_ctl_device_attr *attr);
-void mrc_ctl_query_version(uint32_t *current, uint32_t *last_supported, uint32_t *vendor_current,
-                           uint32_t *vendor_last_supported);
+int mrc_ctl_query_device(struct ibv_context* ibv_ctx, struct mrc_ctl_device_attr* attr);
+void mrc_ctl_query_version(uint32_t* current, uint32_t* last_supported, uint32_t* vendor_current,
+                           uint32_t* vendor_last_supported);
 
 /* -------------------------------------------------------------------------------------------------- ports */
 
@@ -77,8 +77,9 @@ struct mrc_ctl_port_attr {
   enum mrc_ctl_port_admin_state port_admin_state;
 };
 
-int mrc_ctl_query_port(struct mrc_context *mrc_ctx, uint8_t port_num, struct mrc_ctl_port_attr *attr, int attr_mask);
-int mrc_ctl_modify_port(struct mrc_context *mrc_ctx, uint8_t port_num, struct mrc_ctl_port_attr *attr,
+int mrc_ctl_query_port(struct mrc_context* mrc_ctx, uint8_t port_num, struct mrc_ctl_port_attr* attr,
+                       int attr_mask);
+int mrc_ctl_modify_port(struct mrc_context* mrc_ctx, uint8_t port_num, struct mrc_ctl_port_attr* attr,
                         int attr_mask);
 
 /* ------------------------------------------------------------------------------------- format of an EV */
@@ -109,16 +110,16 @@ struct mrc_ctl_ev_fmt_profile_attr {
   enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
   struct {
     enum mrc_ctl_ev_fmt_op op;
-    struct mrc_ctl_ev_fmt_field *fmt_fields;
+    struct mrc_ctl_ev_fmt_field* fmt_fields;
     int fmt_field_count; /* room there is, then how many there are */
   } ev_fmt_op;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-int mrc_ctl_modify_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
-                                  struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask);
-int mrc_ctl_query_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
-                                 struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask);
+int mrc_ctl_modify_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
+                                  struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
+int mrc_ctl_query_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
+                                 struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
 
 /* -------------------------------------------------------------------------------------------- EV profiles */
 
@@ -199,21 +200,21 @@ struct mrc_ctl_ev_profile_attr {
   int ev_event_mask; /* MRC_CTL_EV_GOOD and MRC_CTL_EV_ASSUMED_BAD */
   struct {
     enum mrc_ctl_ev_op op;
-    struct mrc_ctl_ev_op_entry *entries;
+    struct mrc_ctl_ev_op_entry* entries;
     int entry_count; /* how many there are, then how many were dealt with */
   } ev_op;
   struct {
     enum mrc_ctl_ev_fields_op op;
-    struct mrc_ctl_ev_field *fields;
+    struct mrc_ctl_ev_field* fields;
     int field_count;
   } ev_fields_op;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
-                              struct mrc_ctl_ev_profile_attr *attr, int attr_mask);
-int mrc_ctl_query_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
-                             struct mrc_ctl_ev_profile_attr *attr, int attr_mask);
+int mrc_ctl_modify_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id,
+                              struct mrc_ctl_ev_profile_attr* attr, int attr_mask);
+int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id,
+                             struct mrc_ctl_ev_profile_attr* attr, int attr_mask);
 
 /* -------------------------------------------------------------------------------------------- CC profiles */
 
@@ -228,8 +229,8 @@ enum mrc_ctl_cc_profile_attr_mask {
 struct mrc_ctl_cc_profile_attr {
   enum mrc_ctl_profile_state profile_state;
   enum mrc_ctl_profile_state cur_profile_state;
-  const char *algorithm; /* NULL: no congestion control */
-  const void *cc_config; /* of "uet-1.0-nscc": struct mrc_ctl_cc_nscc_cfg; a query writes to it */
+  const char* algorithm; /* NULL: no congestion control */
+  const void* cc_config; /* of "uet-1.0-nscc": struct mrc_ctl_cc_nscc_cfg; a query writes to it */
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
@@ -249,14 +250,15 @@ struct mrc_ctl_cc_nscc_cfg {
   uint32_t target_delay; /* ns */
 };
 
-int mrc_ctl_modify_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id,
-                              struct mrc_ctl_cc_profile_attr *attr, int attr_mask);
-int mrc_ctl_query_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id,
-                             struct mrc_ctl_cc_profile_attr *attr, int attr_mask);
+int mrc_ctl_modify_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id,
+                              struct mrc_ctl_cc_profile_attr* attr, int attr_mask);
+int mrc_ctl_query_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id,
+                             struct mrc_ctl_cc_profile_attr* attr, int attr_mask);
 
 /* ---------------------------------------------------------------------------------------------- EV events */
 
-/* How large it is follows from the version that the program was compiled for; mrc_create_context() is told it. */
+/* How large it is follows from the version that the program was compiled for; mrc_create_context() is told
+ * it. */
 struct mrc_ctl_ev_event {
   uint64_t profile_id;
   struct mrc_ctl_ev ev;
@@ -266,11 +268,12 @@ struct mrc_ctl_ev_event {
 #endif
 };
 
-/* A queue of events of all EV profiles of the device. It never overruns: it counts what it had no room for. */
-struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
-                                          struct mrc_comp_channel *channel, int comp_vector);
+/* A queue of events of all EV profiles of the device. It never overruns: it counts what it had no room for.
+ */
+struct mrc_cq* mrc_ctl_create_ev_event_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context,
+                                          struct mrc_comp_channel* channel, int comp_vector);
 /* How many events there were, at most n, or a negative value of errno. */
-int mrc_ctl_poll_ev_event(struct mrc_cq *cq, int n, struct mrc_ctl_ev_event *events);
+int mrc_ctl_poll_ev_event(struct mrc_cq* cq, int n, struct mrc_ctl_ev_event* events);
 
 /* ------------------------------------------------------------------------------------ endpoint operations */
 
@@ -291,16 +294,16 @@ struct mrc_ctl_ep_req {
 
 struct mrc_ctl_ep_rsp {
   uint16_t req_id;
-  uint8_t port;          /* by which the answer came */
-  unsigned int rtt;      /* ns */
-  uint8_t adj_svc_time;  /* 1: without the time that the other side took */
+  uint8_t port;         /* by which the answer came */
+  unsigned int rtt;     /* ns */
+  uint8_t adj_svc_time; /* 1: without the time that the other side took */
 };
 
-/* Sends all requests and waits for their answers, rsp_timeout_ns at most. *num_rsp: room for answers, then how many
- * there are; they come in any order. ETIMEDOUT: not one came. */
-int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
-                               struct mrc_ctl_ep_req *reqs, int num_req, uint32_t rsp_timeout_ns,
-                               struct mrc_ctl_ep_rsp *rsps, int *num_rsp);
+/* Sends all requests and waits for their answers, rsp_timeout_ns at most. *num_rsp: room for answers, then
+ * how many there are; they come in any order. ETIMEDOUT: not one came. */
+int mrc_ctl_ep_batch_send_wait(struct mrc_context* mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
+                               struct mrc_ctl_ep_req* reqs, int num_req, uint32_t rsp_timeout_ns,
+                               struct mrc_ctl_ep_rsp* rsps, int* num_rsp);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Versions of the controller's interface of MRC (mrc_ctl.h). A program may say which one it was written for by defining
- * MRC_CTL_API_VER_USED, and MRC_CTL_VENDOR_API_VER_USED, before it includes anything of this. */
+/* Versions of the controller's interface of MRC (mrc_ctl.h). A program may say which one it was written for
+ * by defining MRC_CTL_API_VER_USED, and MRC_CTL_VENDOR_API_VER_USED, before it includes anything of this. */
 #ifndef MRC_CTL_API_VER_H
 #define MRC_CTL_API_VER_H
 

@@ -15,6 +15,7 @@
 #include "providers/mrc/clock.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/cq.h"
+#include "providers/mrc/device_settings.h"
 #include "providers/mrc/fork_guard.h"
 #include "providers/mrc/limits.h"
 #include "providers/mrc/srq.h"
@@ -131,6 +132,16 @@ void Device::stop() {
   lanes_ = {};
   lanes_used_ = 0;
   port_up_.store(true);
+  ports_up_.store(~PlaneMask{0});
+}
+
+void Device::set_ports_up(PlaneMask up) {
+  ports_up_.store(up);
+  set_port_up(up != 0);
+}
+
+PlaneMask Device::ports_enabled() const {
+  return (PlaneMask{1} << device_settings().planes) - 1;
 }
 
 void Device::set_port_up(bool up) {

@@ -43,6 +43,10 @@ class Device {
   // The port that programs see: up while one of the planes is. A device that was not started says so too.
   bool port_up() const { return port_up_.load(std::memory_order_relaxed); }
   void set_port_up(bool up);
+  // Planes that have a link, as far as the first shard knows, and those that the operator lets be used.
+  PlaneMask ports_up() const { return ports_up_.load(std::memory_order_relaxed); }
+  void set_ports_up(PlaneMask up);
+  PlaneMask ports_enabled() const;
 
   // --- once started ---
   // Those that run. None goes before all do.
@@ -106,6 +110,7 @@ class Device {
   std::mutex contexts_mutex_;  // taken after all others
   std::vector<Context*> contexts_;
   std::atomic<bool> port_up_{true};
+  std::atomic<PlaneMask> ports_up_{~PlaneMask{0}};
   std::mutex start_mutex_;
   int failure_ = 0;
   DeviceConfig config_;

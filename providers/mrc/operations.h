@@ -5,10 +5,15 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <optional>
 
+#include "libmrc/qp/queue_pair.h"
 #include "providers/mrc/provider_abi.h"
 
 namespace mrc::provider {
+
+// provider.cc: who has these is one of our devices.
+extern const abi::DeviceOps kDeviceOps;
 
 // context.cc
 void free_context(ibv_context* context);
@@ -77,7 +82,10 @@ ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* attributes);
 
 // qp.cc
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes);
+ibv_qp* create_qp_of(ibv_pd* pd, ibv_qp_init_attr* attributes, std::optional<Transport> transport);
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask);
+// With attributes that verbs do not have, all at once or nothing.
+int modify_qp_with(ibv_qp* qp, ibv_qp_attr* attributes, int mask, const QueuePairAttributes& more);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, ibv_qp_init_attr* init_attributes);
 int destroy_qp(ibv_qp* qp);
 // The half of an extended connection that is sent to: it has no protection domain and no completions.

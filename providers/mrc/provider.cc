@@ -9,6 +9,7 @@
 #include "providers/mrc/c_boundary.h"
 #include "providers/mrc/cm/librdmacm.h"
 #include "providers/mrc/context.h"
+#include "providers/mrc/operations.h"
 #include "providers/mrc/provider_abi.h"
 
 namespace mrc::provider {
@@ -47,6 +48,8 @@ const abi::MatchEntry kMatches[] = {
     {nullptr, {nullptr}, 0, 0, abi::MatchKind::kEnd},
 };
 
+}  // namespace
+
 const abi::DeviceOps kDeviceOps = {
     "mrc",                  // name
     0,                      // match_min_abi_version
@@ -59,6 +62,8 @@ const abi::DeviceOps kDeviceOps = {
     for_c<alloc_device>,    // alloc_device
     uninit_device,          // uninit_device
 };
+
+namespace {
 
 // Nothing else may happen here: every verbs program of the machine may load the provider.
 __attribute__((constructor)) void register_provider() {

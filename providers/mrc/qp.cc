@@ -46,8 +46,9 @@ int check(const ibv_qp_init_attr& wanted) {
   return 0;
 }
 
-QueuePairConfig config_of(Qp* qp, ibv_qp_type type) {
+QueuePairConfig config_of(Qp* qp, ibv_qp_type type, std::optional<Transport> transport = std::nullopt) {
   QueuePairConfig config;
+  config.transport = transport;
   // An unreliable connection is one that happens to lose only what cannot be taken: on the wire it is a
   // reliable one.
   if (type == IBV_QPT_UD) config.type = QueuePairType::kDatagram;
@@ -163,6 +164,10 @@ void set_unreliable_defaults(QueuePairAttributes* attributes) {
 // --- verbs ---
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* wanted) {
+  return create_qp_of(pd, wanted, std::nullopt);
+}
+
+ibv_qp* create_qp_of(ibv_pd* pd, ibv_qp_init_attr* wanted, std::optional<Transport> transport) {
   if (forked_away()) return refuse(EPERM);
   if (const int error = check(*wanted); error != 0) return refuse(error);
   Context* context = Context::of(pd->context);
@@ -182,7 +187,7 @@ ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* wanted) {
     Listed listed(context, qp.get());
     {
       Progress::Control control(qp->shard->progress());
-      qp->transport = qp->shard->engine().create(config_of(qp.get(), wanted->qp_type));
+      qp->transport = qp->shard->engine().create(config_of(qp.get(), wanted->qp_type, transport));
     }
     if (qp->transport == nullptr) return refuse(ENOMEM);
     if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
@@ -254,11 +259,18 @@ ibv_qp* open_qp(ibv_context*, ibv_qp_open_attr* wanted) {
 }
 
 int modify_qp(ibv_qp* verbs, ibv_qp_attr* wanted, int mask) {
+  return modify_qp_with(verbs, wanted, mask, {});
+}
+
+int modify_qp_with(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const QueuePairAttributes& more) {
   if (forked_away()) return EPERM;
   Qp* qp = Qp::of(verbs);
   try {
-    QueuePairAttributes attributes;
+    QueuePairAttributes attributes = more;
     if (const int error = to_engine(*wanted, mask, &attributes); error != 0) return error;
+    // They say it more exactly.
+    if (more.timeout) attributes.timeout = more.timeout;
+    if (more.retry_linear) attributes.retry_linear = more.retry_linear;
     // Who is just posting must not publish his request to a queue that was emptied meanwhile.
     std::unique_lock<SpinLock> posting[2];
     if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RESET) {

@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
+#include "include/mrc/mrcdv.h"
 #include "libmrc/qp/queue_pair.h"
 #include "providers/mrc/provider_abi.h"
 #include "providers/mrc/spin_lock.h"
@@ -52,7 +54,8 @@ struct Qp {
 
   ibv_qp_cap capacity{};
   bool signal_all = false;
-  ibv_qp_attr attributes{};                 // under the shard's lock
+  ibv_qp_attr attributes{};                 // under the shard's lock, and the next
+  std::optional<mrcdv_qp_attr> chosen;      // as attributes, by mrcdv.h; none: nothing was chosen
   std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 
   static Qp* of(ibv_qp* qp) { return reinterpret_cast<Qp*>(qp); }

@@ -112,7 +112,7 @@ void Shard::window_changed(const MemoryRegion& window) {
 }
 
 void Shard::ports_changed(PlaneMask up) {
-  if (index_ == 0) device_.set_port_up(up != 0);
+  if (index_ == 0) device_.set_ports_up(up);
 }
 
 }  // namespace mrc::provider

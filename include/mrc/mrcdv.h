@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What verbs cannot say about the device of Soft-MRC: which transport a queue pair speaks, what MRC lets one
+ * choose, and which paths it uses. mrc.h is made of this and of libibverbs; docs/api.md explains it. */
+#ifndef MRCDV_H
+#define MRCDV_H
+
+#include <infiniband/verbs.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* 1: the device is one of Soft-MRC's, 0: it is not. */
+int mrcdv_is_supported(struct ibv_device* device);
+
+struct mrcdv_device_attr {
+  uint32_t planes;        /* ports, which count from 1 */
+  uint32_t max_wimm;      /* WRITEs with immediate under way, per queue pair and direction */
+  uint32_t max_mpr;       /* packets beyond the oldest that is missing */
+  uint32_t ports_enabled; /* bit N: the operator lets port N be used */
+  uint32_t ports_up;      /* bit N: port N has a link, too; if the device runs */
+};
+/* 0 or a value of errno; EOPNOTSUPP: the context is of another device. */
+int mrcdv_query_device(struct ibv_context* context, struct mrcdv_device_attr* attr);
+
+enum mrcdv_transport {
+  MRCDV_TRANSPORT_DEFAULT = 0,    /* as the settings say */
+  MRCDV_TRANSPORT_MRC = 1,        /* MRC 1.0, and the rest of RC with peers that have it, too */
+  MRCDV_TRANSPORT_MRC_STRICT = 2, /* MRC 1.0 and nothing else */
+  MRCDV_TRANSPORT_RC = 3          /* plain RoCEv2: one path, everything in order */
+};
+
+/* As ibv_create_qp(), with a transport; the type has to be IBV_QPT_RC. */
+struct ibv_qp* mrcdv_create_qp(struct ibv_pd* pd, struct ibv_qp_init_attr* init_attr,
+                               enum mrcdv_transport transport);
+
+enum mrcdv_qp_attr_mask {
+  MRCDV_QP_TIMEOUT = 1 << 0,
+  MRCDV_QP_RETRY = 1 << 1,
+  MRCDV_QP_MAX_WIMM = 1 << 2,
+  MRCDV_QP_MAX_WIMM_DEST = 1 << 3,
+  MRCDV_QP_MPR = 1 << 4,
+  MRCDV_QP_MPR_DEST = 1 << 5,
+  MRCDV_QP_DYNAMIC_MPR = 1 << 6,
+  MRCDV_QP_EV_PROFILE = 1 << 7,
+  MRCDV_QP_CC_PROFILE = 1 << 8,
+  MRCDV_QP_EXPECTED_SENDERS = 1 << 9
+};
+
+struct mrcdv_qp_attr {
+  uint64_t timeout_ns; /* of one try; 0: for ever */
+  uint64_t ev_profile_id;
+  uint64_t cc_profile_id;
+  uint32_t expected_senders; /* to the peer, at a time; 0: not known */
+  uint32_t mpr;              /* packets; a multiple of 128 */
+  uint32_t mpr_dest;
+  uint16_t max_wimm;
+  uint16_t max_wimm_dest;
+  uint8_t retry_linear;
+  uint8_t retry_exponential; /* 25: for ever */
+  uint8_t dynamic_mpr;
+  uint8_t transport; /* of enum mrcdv_transport; only to read */
+};
+
+/* As ibv_modify_qp(), and these as well, all at once or nothing. */
+int mrcdv_modify_qp(struct ibv_qp* qp, struct ibv_qp_attr* attr, int attr_mask,
+                    const struct mrcdv_qp_attr* dv_attr, uint32_t dv_mask);
+int mrcdv_query_qp(struct ibv_qp* qp, struct mrcdv_qp_attr* dv_attr);
+
+enum mrcdv_path_state {
+  MRCDV_PATH_GOOD = 0,
+  MRCDV_PATH_SKIP = 1, /* misses turns: it was marked */
+  MRCDV_PATH_ASSUMED_BAD = 2,
+  MRCDV_PATH_DENIED = 3
+};
+
+struct mrcdv_path {
+  uint32_t entropy; /* UDP source port, and the low half of the flow label above it */
+  uint8_t port;     /* counts from 1 */
+  uint8_t state;    /* of enum mrcdv_path_state */
+  uint8_t in_use;   /* 0: a backup, bad, denied, or its port is down */
+  uint8_t has_outer;
+  uint8_t outer_destination[16]; /* SRv6, if has_outer */
+  uint64_t rtt_ns;               /* of its port, lately; 0: not known */
+  uint64_t newest;               /* of all that was sent, the number of the newest that came by it; 0: none */
+};
+
+/* The paths of a connected queue pair of MRC, at most `count` of them. Returns how many it has, or a negative
+ * value of errno. */
+int mrcdv_query_paths(struct ibv_qp* qp, struct mrcdv_path* paths, int count);
+
+/* How a queue pair sprays. */
+struct mrcdv_spray {
+  uint32_t paths;        /* all of them */
+  uint32_t active;       /* of these, how many are used in turn */
+  uint32_t min_active;   /* losses leave no fewer */
+  uint32_t loss_permill; /* of all paths, lately */
+};
+int mrcdv_query_spray(struct ibv_qp* qp, struct mrcdv_spray* spray);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
