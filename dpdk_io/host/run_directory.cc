@@ -65,6 +65,10 @@ bool check_owner(const std::string& path, std::string* error) {
 
 }  // namespace
 
+std::string chosen_run_directory() {
+  return choose_path();
+}
+
 bool open_run_directory(std::string* path, std::string* error) {
   const std::string chosen = choose_path();
   if (mkdir(chosen.c_str(), 0700) != 0 && errno != EEXIST) return fail(error, chosen, std::strerror(errno));

@@ -11,4 +11,7 @@ namespace mrc {
 // reach it. Gives its absolute path. False: `error` says what, why and what to do.
 bool open_run_directory(std::string* path, std::string* error);
 
+// The same without looking at it: it may be another user's, or not be there.
+std::string chosen_run_directory();
+
 }  // namespace mrc

@@ -182,6 +182,15 @@ EvResult EvProfile::set_fields(std::span<const EvField> fields) {
   return result;
 }
 
+EvResult EvProfile::change_fields(std::span<const EvField> fields, uint32_t port_mask, uint64_t seed) {
+  if (state_ == ProfileState::kInit) return set_fields(fields);
+  if (mode_ != EvMode::kGenerated) return EvResult::kInvalid;
+  if (const EvResult result = check_fields(*format_, fields); result != EvResult::kOk) return result;
+  fields_.assign(fields.begin(), fields.end());
+  states_.assign(wanted_count_, PathState::kGood);
+  return generate(port_mask, seed);
+}
+
 EvResult EvProfile::set_min_active(uint32_t min_active) {
   // Also in INIT, as with the fields of a format.
   if (state_ == ProfileState::kOnline || min_active > wanted_count_) return EvResult::kInvalid;
@@ -315,6 +324,49 @@ std::vector<EvEntry> EvProfile::entries() const {
     all.push_back(entry);
   }
   return all;
+}
+
+// --------------------------------------------------------------------------------------------------- images
+
+EvFormatProfile EvFormatProfile::restore(ProfileState state, bool has_mode, EvFormatMode mode,
+                                         std::span<const uint8_t> widths) {
+  EvFormatProfile format;
+  format.state_ = state;
+  format.has_mode_ = has_mode;
+  format.mode_ = mode;
+  format.widths_.assign(widths.begin(), widths.end());
+  return format;
+}
+
+EvProfileImage EvProfile::image() const {
+  return {state_,          has_mode_ ? mode_ : EvMode::kAuto,
+          has_mode_,       has_min_active_,
+          has_event_mask_, wanted_count_,
+          min_active_,     event_mask_,
+          fields_,         evs_,
+          states_};
+}
+
+EvProfile EvProfile::restore(const EvProfileImage& image, EvFormatProfile* format) {
+  EvProfile profile;
+  profile.state_ = image.state;
+  profile.mode_ = image.mode;
+  profile.has_mode_ = image.has_mode;
+  profile.has_min_active_ = image.has_min_active;
+  profile.has_event_mask_ = image.has_event_mask;
+  profile.wanted_count_ = image.wanted_count;
+  profile.min_active_ = image.min_active;
+  profile.event_mask_ = image.event_mask;
+  profile.fields_ = image.fields;
+  profile.evs_ = image.evs;
+  profile.states_ = image.states;
+  profile.format_ = format;
+  if (format != nullptr && image.state == ProfileState::kOnline) format->add_user();
+  return profile;
+}
+
+uint32_t EvProfile::allowed() const {
+  return static_cast<uint32_t>(std::count(states_.begin(), states_.end(), PathState::kGood));
 }
 
 }  // namespace mrc

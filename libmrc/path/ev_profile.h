@@ -61,6 +61,11 @@ class EvFormatProfile {
   void add_user() { ++users_; }
   void remove_user() { --users_; }
 
+  // As it was kept somewhere else.
+  bool has_mode() const { return has_mode_; }
+  static EvFormatProfile restore(ProfileState state, bool has_mode, EvFormatMode mode,
+                                 std::span<const uint8_t> widths);
+
  private:
   ProfileState state_ = ProfileState::kInit;
   EvFormatMode mode_ = EvFormatMode::kStev;
@@ -91,6 +96,21 @@ uint64_t count_choices(std::span<const EvField> fields);
 
 enum class EvMode : uint8_t { kAuto = 1 << 0, kExplicit = 1 << 1, kGenerated = 1 << 2 };
 
+// All of a profile but its format and who uses it, to be kept somewhere else.
+struct EvProfileImage {
+  ProfileState state = ProfileState::kInit;
+  EvMode mode = EvMode::kAuto;
+  bool has_mode = false;
+  bool has_min_active = false;
+  bool has_event_mask = false;
+  uint32_t wanted_count = 0;
+  uint32_t min_active = 0;
+  uint8_t event_mask = 0;
+  std::vector<EvField> fields;
+  std::vector<EvValue> evs;
+  std::vector<PathState> states;
+};
+
 class EvProfile {
  public:
   ProfileState state() const { return state_; }
@@ -106,6 +126,9 @@ class EvProfile {
   EvResult set_format(EvFormatProfile* format);
   EvResult set_count(uint32_t count);
   EvResult set_fields(std::span<const EvField> fields);
+  // The same in every state: the EVs of a generated profile are made anew. Not kOk: what became of it is not
+  // to be used.
+  EvResult change_fields(std::span<const EvField> fields, uint32_t port_mask, uint64_t seed);
   // OFFLINE: what ONLINE needs. Only GOOD and ASSUMED_BAD can be in the mask.
   EvResult set_min_active(uint32_t min_active);
   EvResult set_event_mask(uint8_t mask);
@@ -116,6 +139,14 @@ class EvProfile {
   // INIT -> OFFLINE -> ONLINE and back the same way. `port_mask`: bit N = port N (1-based). `seed` chooses
   // which EVs are generated where there are more than needed.
   EvResult set_state(ProfileState state, uint32_t port_mask, uint64_t seed);
+
+  EvProfileImage image() const;
+  // An online one counts as a user of its format again.
+  static EvProfile restore(const EvProfileImage& image, EvFormatProfile* format);
+  EvFormatProfile* format() const { return format_; }
+  std::span<const EvField> fields() const { return fields_; }
+  // EVs that are not denied.
+  uint32_t allowed() const;
 
   void add_user() { ++users_; }  // a queue pair
   void remove_user() { --users_; }

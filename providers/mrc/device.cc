@@ -140,8 +140,19 @@ void Device::set_ports_up(PlaneMask up) {
   set_port_up(up != 0);
 }
 
-PlaneMask Device::ports_enabled() const {
-  return (PlaneMask{1} << device_settings().planes) - 1;
+PlaneMask Device::ports_enabled() {
+  const PlaneMask all = (PlaneMask{1} << device_settings().planes) - 1;
+  int why = 0;
+  const ControlPage* page = control(&why);
+  return page != nullptr ? all & ~page->ports_disabled() : all;
+}
+
+// It stays as long as the process: threads may look at it without a lock.
+ControlPage* Device::control(int* why) {
+  std::lock_guard lock(control_mutex_);
+  std::string error;
+  if (control_ == nullptr && (*why = ControlPage::open(&control_, &error)) != 0) return nullptr;
+  return control_.get();
 }
 
 void Device::set_port_up(bool up) {

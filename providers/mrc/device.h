@@ -7,12 +7,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "dpdk_io/device_config.h"
+#include "dpdk_io/host/control_page.h"
 #include "libmrc/engine/engine.h"
 #include "providers/mrc/device_flows.h"
 #include "providers/mrc/device_memory.h"
@@ -46,7 +48,10 @@ class Device {
   // Planes that have a link, as far as the first shard knows, and those that the operator lets be used.
   PlaneMask ports_up() const { return ports_up_.load(std::memory_order_relaxed); }
   void set_ports_up(PlaneMask up);
-  PlaneMask ports_enabled() const;
+  PlaneMask ports_enabled();
+  // What a controller has told the devices of the run directory; before the device is started, too. Null:
+  // `why` is an errno, EPERM if it is not this user's to see.
+  ControlPage* control(int* why);
 
   // --- once started ---
   // Those that run. None goes before all do.
@@ -111,6 +116,8 @@ class Device {
   std::vector<Context*> contexts_;
   std::atomic<bool> port_up_{true};
   std::atomic<PlaneMask> ports_up_{~PlaneMask{0}};
+  std::mutex control_mutex_;  // taken after all others
+  std::unique_ptr<ControlPage> control_;
   std::mutex start_mutex_;
   int failure_ = 0;
   DeviceConfig config_;

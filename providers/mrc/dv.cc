@@ -60,8 +60,6 @@ int to_engine(const mrcdv_qp_attr& from, uint32_t mask, QueuePairAttributes* to)
   if ((mask & ~kAll) != 0) return EINVAL;
   if (!in_range(MRCDV_QP_MAX_WIMM, from.max_wimm) || !in_range(MRCDV_QP_MAX_WIMM_DEST, from.max_wimm_dest))
     return EINVAL;
-  if ((mask & MRCDV_QP_EV_PROFILE) != 0 && from.ev_profile_id != 0) return EINVAL;
-  if ((mask & MRCDV_QP_CC_PROFILE) != 0 && from.cc_profile_id != 0) return EINVAL;
   if ((mask & MRCDV_QP_MPR) != 0 && !is_mpr(from.mpr)) return EINVAL;
   if ((mask & MRCDV_QP_MPR_DEST) != 0 && !is_mpr(from.mpr_dest)) return EINVAL;
   if ((mask & MRCDV_QP_TIMEOUT) != 0) to->timeout = static_cast<Nanoseconds>(from.timeout_ns);

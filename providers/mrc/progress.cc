@@ -121,6 +121,7 @@ int Progress::start(const Parts& parts, const std::string& device) {
   ports_ = parts.ports;
   stats_ = parts.stats;
   news_ = parts.news;
+  profiles_ = parts.profiles;
   memory_guard_.watch();
   thread_name_ = ("mrc-" + device).substr(0, 15);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -228,6 +229,8 @@ void Progress::found_something() {
   news_->apply(engine_->memory());
   memory_guard_.enter(engine_->memory());
   try {
+    if (profiles_->changed()) [[unlikely]]
+      profiles_->apply(*engine_, now);
     if (purpose == Purpose::kPost && now < looked_ + kLookInterval) {
       frames = engine_->send_posted(now);
     } else {

@@ -16,6 +16,7 @@
 #include "libmrc/engine/engine.h"
 #include "libmrc/wire/time.h"
 #include "providers/mrc/completion_channel.h"
+#include "providers/mrc/control_profiles.h"
 #include "providers/mrc/memory_guard.h"
 #include "providers/mrc/spin_lock.h"
 #include "providers/mrc/stats_writer.h"
@@ -51,6 +52,7 @@ class Progress {
     DevicePorts* ports = nullptr;
     StatsWriter* stats = nullptr;
     WindowNews* news = nullptr;
+    ControlProfiles* profiles = nullptr;
   };
   // Starts the background thread; 0 or an errno. What is given outlives stop().
   int start(const Parts& parts, const std::string& device);
@@ -121,6 +123,7 @@ class Progress {
   DevicePorts* ports_ = nullptr;
   StatsWriter* stats_ = nullptr;
   WindowNews* news_ = nullptr;
+  ControlProfiles* profiles_ = nullptr;
   std::string thread_name_;
   pthread_t thread_{};
   int wake_fd_ = -1;

@@ -91,6 +91,12 @@ void fill_verbs(Qp* qp, ibv_context* context, ibv_pd* pd, const ibv_qp_init_attr
   pthread_cond_init(&verbs.cond, nullptr);
 }
 
+QueuePairAttributes no_profiles() {
+  QueuePairAttributes attributes;
+  attributes.path_profile = attributes.congestion_profile = 0;
+  return attributes;
+}
+
 // Takes the queue pair's completions away while nobody polls or arms its completion queues, then does the
 // rest. Under the shard's lock.
 template <typename Rest>
@@ -150,6 +156,45 @@ void let_datagrams_leave(Qp* qp) {
     qp->shard->engine().progress(clock_now());
     if (!qp->transport->holds_datagrams()) return;
   }
+}
+
+// The profiles that a queue pair names, and uses from then on: a controller cannot take them offline. False:
+// there is none of that number. Under the shard's lock.
+bool use_profile(Qp* qp, ControlPage::Kind kind, uint64_t id, uint64_t* named,
+                 std::optional<uint32_t>* place) {
+  ControlProfiles& profiles = qp->shard->profiles();
+  if (place->has_value() && *named == id) return true;
+  const std::optional<uint32_t> used = profiles.use(kind, id);
+  if (!used && id != 0) return false;
+  if (place->has_value()) profiles.release(kind, **place);
+  *place = used;
+  *named = id;
+  return true;
+}
+
+void release_profiles(Qp* qp) {
+  ControlProfiles& profiles = qp->shard->profiles();
+  if (qp->paths_place) profiles.release(ControlPage::Kind::kPaths, *qp->paths_place);
+  if (qp->congestion_place) profiles.release(ControlPage::Kind::kCongestion, *qp->congestion_place);
+  qp->paths_place.reset();
+  qp->congestion_place.reset();
+  qp->paths_id = qp->congestion_id = 0;
+}
+
+// What the transition names, or what is used by those who name nothing when they connect.
+bool use_profiles(Qp* qp, const QueuePairAttributes& attributes, bool connects) {
+  if (!connects && !attributes.path_profile && !attributes.congestion_profile) return true;
+  qp->shard->refresh_profiles();
+  if (attributes.path_profile || connects)
+    if (!use_profile(qp, ControlPage::Kind::kPaths, attributes.path_profile.value_or(qp->paths_id),
+                     &qp->paths_id, &qp->paths_place))
+      return false;
+  if (attributes.congestion_profile || connects)
+    if (!use_profile(qp, ControlPage::Kind::kCongestion,
+                     attributes.congestion_profile.value_or(qp->congestion_id), &qp->congestion_id,
+                     &qp->congestion_place))
+      return false;
+  return true;
 }
 
 // What an unreliable connection cannot be told: how long to try before the peer counts as gone.
@@ -284,8 +329,12 @@ int modify_qp_with(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const QueuePair
     if (!transition_allowed(verbs->qp_type, from, to, mask)) return EINVAL;
     if (moves_elsewhere(*qp, attributes)) return EOPNOTSUPP;
     if (verbs->qp_type == IBV_QPT_UC && to == IBV_QPS_RTS) set_unreliable_defaults(&attributes);
+    const bool connects = to == IBV_QPS_RTR && verbs->qp_type != IBV_QPT_UD;
+    if (!use_profiles(qp, attributes, connects)) return EINVAL;
     if (!qp->shard->engine().modify(*qp->transport, attributes, clock_now())) return EINVAL;
     if (to == IBV_QPS_RESET) {
+      release_profiles(qp);
+      qp->shard->engine().modify(*qp->transport, no_profiles(), clock_now());
       drop_completions(qp, [] {});
       qp->attributes = {};
     }
@@ -338,6 +387,7 @@ int destroy_qp(ibv_qp* verbs) {
     Progress::Control control(qp->shard->progress());
     // The peer may still wait for an acknowledgement that was put off to the next burst.
     qp->shard->engine().progress(clock_now());
+    release_profiles(qp);
     drop_completions(qp, [&] { qp->shard->engine().destroy(qp->transport); });
     qp->context->forget_async(verbs);
   }

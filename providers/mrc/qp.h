@@ -54,7 +54,11 @@ struct Qp {
 
   ibv_qp_cap capacity{};
   bool signal_all = false;
-  ibv_qp_attr attributes{};                 // under the shard's lock, and the next
+  ibv_qp_attr attributes{};  // under the shard's lock, and the next
+  uint64_t paths_id = 0;     // the profiles that it names, and their places if it uses them
+  uint64_t congestion_id = 0;
+  std::optional<uint32_t> paths_place;
+  std::optional<uint32_t> congestion_place;
   std::optional<mrcdv_qp_attr> chosen;      // as attributes, by mrcdv.h; none: nothing was chosen
   std::atomic<uint32_t> async_reported{0};  // asynchronous events on their way or read
 

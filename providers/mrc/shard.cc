@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "providers/mrc/clock.h"
 #include "providers/mrc/context.h"
 #include "providers/mrc/cq.h"
 #include "providers/mrc/device.h"
@@ -43,6 +44,14 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
     *error = "mrc: the system gives no random numbers (getrandom), and keys must not be guessed; allow it";
     return ENOSYS;
   }
+  int why = 0;
+  ControlPage* control = device_.control(&why);
+  if (control == nullptr) {
+    *error = "mrc: " + ports_->run_directory() + "/" + ControlPage::kFileName + ": " + std::strerror(why) +
+             "; remove the file, or make room, and try again";
+    return ENODEV;
+  }
+  profiles_ = std::make_unique<ControlProfiles>(*control, ports_->slot(), config.mtu, config.transport);
   EngineConfig engine;
   engine.first_qpn = ports_->first_qpn();
   engine.qpn_count = ports_->qpn_count();
@@ -51,6 +60,7 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
   engine.transport = config.transport;
   engine.transport.datagram_bytes_max = config.mtu;
   engine.path_source = ports_->paths();
+  engine.profiles = profiles_.get();
   engine.trace_events = config.trace_events;
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
   engine_->memory().set_pager(
@@ -62,7 +72,8 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
 }
 
 int Shard::run(std::string* error) {
-  const int result = progress_.start({engine_.get(), ports_.get(), stats_.get(), &news_}, name_);
+  const int result =
+      progress_.start({engine_.get(), ports_.get(), stats_.get(), &news_, profiles_.get()}, name_);
   if (result != 0)
     *error = "mrc: " + name_ + " cannot start its thread; " + std::strerror(result) +
              "; raise the limit of processes";
@@ -73,6 +84,7 @@ void Shard::stop() {
   progress_.stop();
   stats_.reset();
   engine_.reset();
+  profiles_.reset();
   ports_.reset();
   news_.clear();
 }
@@ -109,6 +121,18 @@ void Shard::shared_receive_limit(SharedReceiveQueue& queue) {
 
 void Shard::window_changed(const MemoryRegion& window) {
   device_.memory().tell_others(*this, window);
+}
+
+void Shard::refresh_profiles() {
+  if (profiles_->changed()) profiles_->apply(*engine_, clock_now());
+}
+
+void Shard::ev_probe_answered(uint64_t cookie, Nanoseconds rtt, Plane plane) {
+  if (prober_ != nullptr) prober_->answered(cookie, rtt, plane);
+}
+
+void Shard::path_event(const QueuePair& qp, const PathEvent& event) {
+  profiles_->tell(qp, event);
 }
 
 void Shard::ports_changed(PlaneMask up) {

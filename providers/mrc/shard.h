@@ -10,6 +10,7 @@
 #include "dpdk_io/device_config.h"
 #include "dpdk_io/device_ports.h"
 #include "libmrc/engine/engine.h"
+#include "providers/mrc/control_profiles.h"
 #include "providers/mrc/progress.h"
 #include "providers/mrc/stats_writer.h"
 #include "providers/mrc/system_random.h"
@@ -43,6 +44,17 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   // Before that, too.
   Progress& progress() { return progress_; }
   WindowNews& news() { return news_; }
+  ControlProfiles& profiles() { return *profiles_; }
+  // Takes what a controller has changed just now. Under the lock.
+  void refresh_profiles();
+  // Who waits for the answers of probes that were sent by this engine; null: nobody. Under the lock.
+  struct Prober {
+    virtual void answered(uint64_t cookie, Nanoseconds rtt, Plane plane) = 0;
+
+   protected:
+    ~Prober() = default;
+  };
+  void set_prober(Prober* prober) { prober_ = prober; }
 
  private:
   void completions(CompletionQueue& queue) override;
@@ -50,6 +62,8 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   void queue_pair_event(QueuePair& qp, QueuePairEvent event) override;
   void shared_receive_limit(SharedReceiveQueue& queue) override;
   void ports_changed(PlaneMask up) override;
+  void ev_probe_answered(uint64_t cookie, Nanoseconds rtt, Plane plane) override;
+  void path_event(const QueuePair& qp, const PathEvent& event) override;
   void window_changed(const MemoryRegion& window) override;
 
   Device& device_;
@@ -58,6 +72,8 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   SystemRandom random_;
   WindowNews news_;
   std::unique_ptr<DevicePorts> ports_;
+  std::unique_ptr<ControlProfiles> profiles_;
+  Prober* prober_ = nullptr;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StatsWriter> stats_;
   Progress progress_;

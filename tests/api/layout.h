@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sizes, offsets and values of the interface, as programs that were compiled elsewhere have them. Compiled as C and as
- * C++, and for each version of the interface. */
+/* Sizes, offsets and values of the interface, as programs that were compiled elsewhere have them. Compiled as
+ * C and as C++, and for each version of the interface. */
 #ifndef MRC_TESTS_API_LAYOUT_H
 #define MRC_TESTS_API_LAYOUT_H
 
