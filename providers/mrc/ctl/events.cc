@@ -26,6 +26,22 @@ constexpr Nanoseconds kWriterPatience = 10 * kMillisecond;
 // The event of programs that were compiled for 1.0.0.
 constexpr size_t kOldEventBytes = 48;
 
+// The application's signals are none of a thread's that is made meanwhile.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 class EvEventQueue final : public api::EventSource {
  public:
   EvEventQueue(ControlPage& page, uint64_t most, ibv_cq* bell)
@@ -114,18 +130,8 @@ class EvEventQueue final : public api::EventSource {
   }
 
   void start_watcher() {
-    // The application's signals are none of this thread's business.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      watcher_ = std::thread([this] { watch(); });
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const WithoutSignals inherited;
+    watcher_ = std::thread([this] { watch(); });
   }
   void watch() {
     std::unique_lock lock(mutex_);
