@@ -33,9 +33,34 @@ install(CODE "${when_installed}
 file(RELATIVE_PATH MRC_PREFIX_FROM_PKGCONFIG /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/install/mrc.pc.in ${generated}/mrc.pc @ONLY)
 install(FILES ${generated}/mrc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
-if(EXISTS ${CMAKE_SOURCE_DIR}/include)
-  install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+
+# find_package(mrc)
+set(MRC_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/mrc)
+file(RELATIVE_PATH MRC_PREFIX_FROM_CMAKE /prefix/${MRC_CMAKE_DIR} /prefix)
+include(CMakePackageConfigHelpers)
+configure_file(cmake/install/mrcConfig.cmake.in ${generated}/mrcConfig.cmake @ONLY)
+write_basic_package_version_file(${generated}/mrcConfigVersion.cmake VERSION ${MRC_LIBRARY_VERSION}
+  COMPATIBILITY SameMajorVersion)
+install(FILES ${generated}/mrcConfig.cmake ${generated}/mrcConfigVersion.cmake DESTINATION ${MRC_CMAKE_DIR}
+  COMPONENT development)
+
+# A folder as programs for MRC NICs want it, who call it MRC_HOME: headers in include/, and libraries below
+# lib/<architecture>/ under the names that those programs link.
+set(triplet ${CMAKE_LIBRARY_ARCHITECTURE})
+if(NOT triplet)
+  set(triplet ${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)
 endif()
+set(home lib/mrc)
+file(RELATIVE_PATH headers_from_home /prefix/${home} /prefix/${CMAKE_INSTALL_INCLUDEDIR}/mrc)
+file(RELATIVE_PATH library_from_home /prefix/${home}/lib/${triplet} /prefix/${CMAKE_INSTALL_LIBDIR}/libmrc.so.1)
+file(MAKE_DIRECTORY ${generated}/home)
+file(CREATE_LINK ${headers_from_home} ${generated}/home/include SYMBOLIC)
+install(FILES ${generated}/home/include DESTINATION ${home} COMPONENT development)
+foreach(name lib_mrc.so libnv_mrc.so libmrc.so)
+  file(CREATE_LINK ${library_from_home} ${generated}/home/${name} SYMBOLIC)
+  install(FILES ${generated}/home/${name} DESTINATION ${home}/lib/${triplet} COMPONENT development)
+endforeach()
 
 # --- programs ---
 set(MRC_PROGRAMS mrcrun mrcctl mrc_top mrc_bench mrc_lab)
@@ -65,4 +90,32 @@ foreach(page mrcrun.1 mrcctl.1 mrc_top.1 mrc_bench.1 mrc_lab.1 mrc.7 mrcd.8)
   string(REGEX REPLACE ".*\\." "" section ${page})
   mrc_gzip(docs/man/${page} ${page})
   install(FILES ${generated}/${page}.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT programs)
+endforeach()
+
+# A page for every function of the library: a family shares one, and the others lead to it.
+set(families
+  mrc_query_device:mrc_query_device_ex,mrc_query_version
+  mrc_create_context:mrc_destroy_context
+  mrc_create_cq:mrc_destroy_cq,mrc_poll_cq,mrc_req_notify_cq,mrc_get_cq_event,mrc_ack_cq_events,mrc_create_comp_channel,mrc_destroy_comp_channel,mrc_get_comp_channel_fd
+  mrc_create_qp_hint:mrc_destroy_qp_hint,mrc_query_qp_hint,mrc_modify_qp_hint
+  mrc_create_qp:mrc_destroy_qp,mrc_modify_qp,mrc_query_qp,mrc_get_qpn
+  mrc_post_send:mrc_post_recv
+  mrc_get_async_event:mrc_ack_async_event
+  mrc_ctl_query_device:mrc_ctl_query_device_ex,mrc_ctl_query_version
+  mrc_ctl_modify_port:mrc_ctl_query_port
+  mrc_ctl_modify_ev_fmt_profile:mrc_ctl_query_ev_fmt_profile
+  mrc_ctl_modify_ev_profile:mrc_ctl_query_ev_profile
+  mrc_ctl_modify_cc_profile:mrc_ctl_query_cc_profile
+  mrc_ctl_create_ev_event_cq:mrc_ctl_poll_ev_event
+  mrc_ctl_ep_batch_send_wait:
+  mrcdv_create_qp:mrcdv_modify_qp,mrcdv_query_qp,mrcdv_query_paths,mrcdv_query_spray,mrcdv_is_supported,mrcdv_query_device)
+foreach(family ${families})
+  string(REGEX MATCHALL "[a-z_]+" names ${family})
+  list(POP_FRONT names page)
+  mrc_gzip(docs/man/${page}.3 ${page}.3)
+  install(FILES ${generated}/${page}.3.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
+  foreach(name ${names})
+    file(CREATE_LINK ${page}.3.gz ${generated}/${name}.3.gz SYMBOLIC)
+    install(FILES ${generated}/${name}.3.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man3 COMPONENT development)
+  endforeach()
 endforeach()

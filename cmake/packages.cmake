@@ -79,7 +79,7 @@ This package has the library and the provider. Programs find the device when
 they are started by mrcrun of the package mrc-utils.")
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libmrc1 (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libmrc1 (= ${PROJECT_VERSION}), libibverbs-dev")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "development files of Soft-MRC
 Soft-MRC is a user-space RDMA device that speaks MRC (Multipath Reliable
 Connection). Verbs programs need nothing of this package, only libibverbs.

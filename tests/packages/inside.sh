@@ -38,6 +38,12 @@ case $1 in
     done
     [[ $(cat /etc/libibverbs.d/mrc.driver) == 'driver mrc' ]] || fail 'the driver file does not name the provider'
     [[ -e $(echo /usr/lib/*/libibverbs/libmrc-rdmav34.so) ]] || fail 'the provider is not in the folder of libibverbs'
+    for name in lib_mrc libnv_mrc libmrc; do
+      [[ -e $(echo /usr/lib/mrc/lib/*/"$name".so) ]] || fail "there is no $name.so below /usr/lib/mrc"
+    done
+    [[ -e /usr/lib/mrc/include/mrc_ctl.h && -e /usr/include/mrc/mrcdv.h ]] || fail 'there are no headers'
+    [[ -e $(echo /usr/lib/*/cmake/mrc/mrcConfig.cmake) ]] || fail 'find_package(mrc) finds nothing'
+    [[ -e /usr/share/man/man3/mrc_post_recv.3.gz ]] || fail 'mrc_post_recv has no man page'
     "${user[@]}" mrcctl doctor
     # shellcheck disable=SC2016
     [[ $("${user[@]}" mrcrun sh -c 'echo $IBV_DRIVERS') == /usr/lib/*/libibverbs/libmrc ]] || fail 'mrcrun shows another provider'

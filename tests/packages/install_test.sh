@@ -30,8 +30,11 @@ install_to "$prefix"
 for file in bin/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab} sbin/mrcd "$libdir"/{libmrc.so.1,libmrc.so,pkgconfig/mrc.pc} \
   "$libdir/libibverbs/libmrc-rdmav34.so" lib/systemd/system/mrcd.service share/man/man7/mrc.7.gz \
   share/bash-completion/completions/{mrcrun,mrcctl,mrcd,mrc_top,mrc_bench,mrc_lab} \
-  share/man/man1/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab}.1.gz share/man/man8/mrcd.8.gz; do
-  [[ -e $prefix/$file ]] || fail "there is no $file"
+  share/man/man1/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab}.1.gz share/man/man8/mrcd.8.gz \
+  include/mrc/{mrc,mrc_api_ver,mrc_ctl,mrc_ctl_api_ver,mrcdv}.h "$libdir"/cmake/mrc/mrcConfig{,Version}.cmake \
+  lib/mrc/include/mrc.h lib/mrc/lib/*/{lib_mrc,libnv_mrc,libmrc}.so \
+  share/man/man3/{mrc_create_qp,mrc_get_qpn,mrc_ctl_query_port,mrcdv_query_paths}.3.gz; do
+  [[ -e $(echo $prefix/$file) ]] || fail "there is no $file"
 done
 grep -qx "driver $prefix/$libdir/libibverbs/libmrc" "$prefix/etc/libibverbs.d/mrc.driver" || fail 'the driver file'
 grep -qx "ExecStart=$prefix/sbin/mrcd" "$prefix/lib/systemd/system/mrcd.service" || fail 'the unit of mrcd'
@@ -39,6 +42,35 @@ grep -qx "ExecStart=$prefix/sbin/mrcd" "$prefix/lib/systemd/system/mrcd.service"
 shows_device "$prefix"
 mv "$prefix" "$scratch/b"
 shows_device "$scratch/b"
+
+# Programs of others, in the three ways that they are built: pkg-config, find_package, MRC_HOME.
+prefix=$scratch/b
+source=$(dirname "$0")/../../examples/programs
+mkdir "$scratch/built"
+builds() { "$@" >"$scratch/out" 2>&1 || fail "cannot be built: $*"; }
+runs() {
+  LD_LIBRARY_PATH=$prefix/$libdir timeout -k 1 60 "$prefix/bin/mrcrun" "$1" >"$scratch/out" 2>&1 || fail "$1 does not run"
+  grep -q '^1048576 bytes were written' "$scratch/out" || fail "$1 does not write"
+}
+read -ra flags < <(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags --libs mrc)
+builds cc -std=c11 "$source/write.c" -o "$scratch/built/by_pkg_config" "${flags[@]}"
+runs "$scratch/built/by_pkg_config"
+home=$prefix/lib/mrc
+for name in -l_mrc -lnv_mrc; do
+  builds cc -std=c11 -I "$prefix/include" -I "$home/include" "$source/write.c" -o "$scratch/built/by_home" \
+    -L "$(echo "$home"/lib/*/)" "$name" -libverbs
+  runs "$scratch/built/by_home"
+done
+cat >"$scratch/built/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.18)
+project(other C)
+find_package(mrc 1.0 REQUIRED)
+add_executable(by_cmake ${SOURCE}/write.c)
+target_link_libraries(by_cmake PRIVATE mrc::mrc)
+END
+builds cmake -S "$scratch/built" -B "$scratch/built/cmake" -DSOURCE="$(realpath "$source")" -DCMAKE_PREFIX_PATH="$prefix"
+builds cmake --build "$scratch/built/cmake"
+runs "$scratch/built/cmake/by_cmake"
 
 # As packages are made: where libibverbs looks by itself a name is enough.
 install_to "${verbs_provider_dir%"/$libdir/libibverbs"}" "$scratch/c"
