@@ -63,8 +63,13 @@ foreach(name lib_mrc.so libnv_mrc.so libmrc.so)
 endforeach()
 
 # --- programs ---
-set(MRC_PROGRAMS mrcrun mrcctl mrc_top mrc_bench mrc_lab)
+set(MRC_PROGRAMS mrcrun mrcctl mrc_top mrc_bench mrc_lab mrc_perf)
 install(TARGETS ${MRC_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
+# It finds libmrc from its own place; where the system looks anyway it need not say so.
+install(CODE "
+  if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+    file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}/usr/${CMAKE_INSTALL_BINDIR}/mrc_perf\")
+  endif()" COMPONENT programs)
 install(TARGETS mrcd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT programs)
 install(CODE "${when_installed}
   configure_file(\"\${sources}/mrcd.service.in\" \"\${generated}/mrcd.service\" @ONLY)
@@ -74,7 +79,7 @@ install(CODE "${when_installed}
 # bash-completion looks for a file with the program's name.
 set(completions ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES cmake/install/completion.bash DESTINATION ${completions} RENAME mrcctl COMPONENT programs)
-foreach(program mrcrun mrcd mrc_top mrc_bench mrc_lab)
+foreach(program mrcrun mrcd mrc_top mrc_bench mrc_lab mrc_perf)
   file(CREATE_LINK mrcctl ${generated}/completions/${program} SYMBOLIC)
   install(FILES ${generated}/completions/${program} DESTINATION ${completions} COMPONENT programs)
 endforeach()
@@ -86,7 +91,7 @@ function(mrc_gzip source name)
   execute_process(COMMAND ${MRC_GZIP} -9nf ${generated}/${name} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-foreach(page mrcrun.1 mrcctl.1 mrc_top.1 mrc_bench.1 mrc_lab.1 mrc.7 mrcd.8)
+foreach(page mrcrun.1 mrcctl.1 mrc_top.1 mrc_bench.1 mrc_lab.1 mrc_perf.1 mrc.7 mrcd.8)
   string(REGEX REPLACE ".*\\." "" section ${page})
   mrc_gzip(docs/man/${page} ${page})
   install(FILES ${generated}/${page}.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT programs)

@@ -62,6 +62,18 @@ _mrc_bench() {
   [[ ${COMP_WORDS[COMP_CWORD - 1]} == --seconds ]] || _mrc_offer --quick --bare --json --seconds --help --version
 }
 
+_mrc_perf() {
+  local cur=${COMP_WORDS[COMP_CWORD]}
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --api) _mrc_offer mrc verbs ;;
+    --op) _mrc_offer write write_imm send read atomic ;;
+    *)
+      _mrc_offer --api --op --size --all --min-size --max-size --step-factor --iterations --warm-up --duration --qps --depth \
+        --both --device --gid-index --port --ev-profile --ocp --json --help --version
+      ;;
+  esac
+}
+
 _mrc_lab() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} at=1
   [[ ${COMP_WORDS[1]} != --lab ]] || at=3
@@ -84,5 +96,5 @@ _mrc_lab() {
   esac
 }
 
-for _mrc_name in mrcrun mrcctl mrcd mrc_top mrc_bench mrc_lab; do complete -F "_$_mrc_name" "$_mrc_name"; done
+for _mrc_name in mrcrun mrcctl mrcd mrc_top mrc_bench mrc_lab mrc_perf; do complete -F "_$_mrc_name" "$_mrc_name"; done
 unset _mrc_name

@@ -30,7 +30,7 @@ case $1 in
     "${apt[@]}" install /packages/*.deb
     ;;
   run)
-    for program in mrcrun mrcctl mrc_top mrc_bench mrc_lab mrcd; do
+    for program in mrcrun mrcctl mrc_top mrc_bench mrc_lab mrc_perf mrcd; do
       "${user[@]}" "$program" --version || fail "$program does not run"
       "${user[@]}" "$program" --help >/dev/null || fail "$program has no help"
       [[ -s $(echo /usr/share/man/man[18]/"$program".[18].gz) ]] || fail "$program has no man page"

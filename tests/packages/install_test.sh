@@ -27,14 +27,14 @@ shows_device() {
 
 prefix=$scratch/a
 install_to "$prefix"
-for file in bin/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab} sbin/mrcd "$libdir"/{libmrc.so.1,libmrc.so,pkgconfig/mrc.pc} \
+for file in bin/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab,mrc_perf} sbin/mrcd "$libdir"/{libmrc.so.1,libmrc.so,pkgconfig/mrc.pc} \
   "$libdir/libibverbs/libmrc-rdmav34.so" lib/systemd/system/mrcd.service share/man/man7/mrc.7.gz \
-  share/bash-completion/completions/{mrcrun,mrcctl,mrcd,mrc_top,mrc_bench,mrc_lab} \
-  share/man/man1/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab}.1.gz share/man/man8/mrcd.8.gz \
+  share/bash-completion/completions/{mrcrun,mrcctl,mrcd,mrc_top,mrc_bench,mrc_lab,mrc_perf} \
+  share/man/man1/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab,mrc_perf}.1.gz share/man/man8/mrcd.8.gz \
   include/mrc/{mrc,mrc_api_ver,mrc_ctl,mrc_ctl_api_ver,mrcdv}.h "$libdir"/cmake/mrc/mrcConfig{,Version}.cmake \
   lib/mrc/include/mrc.h lib/mrc/lib/*/{lib_mrc,libnv_mrc,libmrc}.so \
   share/man/man3/{mrc_create_qp,mrc_get_qpn,mrc_ctl_query_port,mrcdv_query_paths}.3.gz; do
-  [[ -e $(echo $prefix/$file) ]] || fail "there is no $file"
+  compgen -G "$prefix/$file" >/dev/null || fail "there is no $file"
 done
 grep -qx "driver $prefix/$libdir/libibverbs/libmrc" "$prefix/etc/libibverbs.d/mrc.driver" || fail 'the driver file'
 grep -qx "ExecStart=$prefix/sbin/mrcd" "$prefix/lib/systemd/system/mrcd.service" || fail 'the unit of mrcd'
@@ -55,6 +55,7 @@ runs() {
 read -ra flags < <(PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig pkg-config --cflags --libs mrc)
 builds cc -std=c11 "$source/write.c" -o "$scratch/built/by_pkg_config" "${flags[@]}"
 runs "$scratch/built/by_pkg_config"
+"$prefix/bin/mrc_perf" --version >"$scratch/out" 2>&1 || fail 'mrc_perf does not find libmrc from its place'
 home=$prefix/lib/mrc
 for name in -l_mrc -lnv_mrc; do
   builds cc -std=c11 -I "$prefix/include" -I "$home/include" "$source/write.c" -o "$scratch/built/by_home" \

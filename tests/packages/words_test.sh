@@ -34,7 +34,7 @@ refuses() {
   [[ -z $(ls -A .) && ! -e $MRC_RUNDIR ]] || fail "'$*' has made something"
 }
 
-for program in mrcrun mrcctl mrcd mrc_top mrc_bench mrc_lab mrc_sim write_check; do
+for program in mrcrun mrcctl mrcd mrc_top mrc_bench mrc_lab mrc_perf mrc_sim write_check; do
   status 0 "$bin/$program" --version
   [[ $(cat "$scratch/out") == "$program $version" && ! -s $scratch/err ]] || fail "$program --version"
   for help in --help -h; do
@@ -43,7 +43,8 @@ for program in mrcrun mrcctl mrcd mrc_top mrc_bench mrc_lab mrc_sim write_check;
     [[ ! -s $scratch/err ]] || fail "$program $help says something on standard error"
   done
   refuses --no-such-word "$bin/$program" --no-such-word
-  [[ $program == mrcrun ]] || refuses no-such-word "$bin/$program" no-such-word  # there it is a program's name
+  # There it is a program's name, and a host's.
+  [[ $program == mrcrun || $program == mrc_perf ]] || refuses no-such-word "$bin/$program" no-such-word
 done
 
 # Words behind the first one, too.
@@ -56,6 +57,9 @@ refuses more "$bin/mrcd" "$scratch/empty/socket" more
 refuses 12x "$bin/mrc_top" --pid 12x
 refuses --linez "$bin/mrc_top" --once --linez
 refuses --json5 "$bin/mrc_bench" --quick --json5
+refuses 12x "$bin/mrc_perf" -s 12x
+refuses teleport "$bin/mrc_perf" --op teleport
+refuses more "$bin/mrc_perf" host more
 refuses more "$bin/mrc_lab" down more
 refuses --hostz "$bin/mrc_lab" up --hostz 2
 refuses more "$bin/mrc_lab" status --all more

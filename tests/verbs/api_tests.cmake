@@ -5,7 +5,6 @@ target_link_libraries(mrc_api_test PRIVATE mrc mrc_dpdk_io ibverbs GTest::gtest 
 mrc_verbs_test(api 300 ${program} $<TARGET_FILE:mrc_api_test>)
 if(NOT MRC_SANITIZE)
   mrc_verbs_test(api_nobody 300 ${program_nobody} $<TARGET_FILE:mrc_api_test>)
-endif()
-if(NOT MRC_SANITIZE)
   mrc_verbs_test(programs 120 ${program} ${CMAKE_CURRENT_SOURCE_DIR}/programs.sh ${CMAKE_BINARY_DIR})
+  mrc_verbs_test(mrc_perf 120 ${program} ${CMAKE_CURRENT_SOURCE_DIR}/perf.sh ${CMAKE_BINARY_DIR})
 endif()
