@@ -22,7 +22,7 @@
 namespace mrc {
 namespace {
 
-thread_local const std::vector<sock_filter>* t_filter = nullptr;
+thread_local SocketFilterScope* t_scope = nullptr;
 
 // A packet socket hears all interfaces until it is bound, so the filter comes first.
 int socket_filtered(int domain, int type, int protocol) {
@@ -30,10 +30,11 @@ int socket_filtered(int domain, int type, int protocol) {
   if (fd < 0 || domain != AF_PACKET) return fd;
   const int one = 1;
   setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
-  if (t_filter == nullptr) return fd;
-  const sock_fprog program{static_cast<uint16_t>(t_filter->size()),
-                           const_cast<sock_filter*>(t_filter->data())};  // NOLINT: the kernel only reads it
-  if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0) return fd;
+  if (t_scope == nullptr) return fd;
+  if (set_socket_filter(fd, t_scope->filter())) {
+    t_scope->add(fd);
+    return fd;
+  }
   const int why = errno;
   close(fd);
   errno = why;
@@ -79,11 +80,17 @@ bool repair_af_packet_driver(std::string* error) {
 }
 
 SocketFilterScope::SocketFilterScope(std::vector<sock_filter> filter) : filter_(std::move(filter)) {
-  t_filter = &filter_;
+  t_scope = this;
 }
 
 SocketFilterScope::~SocketFilterScope() {
-  t_filter = nullptr;
+  t_scope = nullptr;
+}
+
+bool set_socket_filter(int socket, const std::vector<sock_filter>& filter) {
+  const sock_fprog program{static_cast<uint16_t>(filter.size()),
+                           const_cast<sock_filter*>(filter.data())};  // NOLINT: the kernel only reads it
+  return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
 }
 
 }  // namespace mrc

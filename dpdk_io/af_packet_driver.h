@@ -21,8 +21,17 @@ class SocketFilterScope {
   SocketFilterScope(const SocketFilterScope&) = delete;
   SocketFilterScope& operator=(const SocketFilterScope&) = delete;
 
+  const std::vector<sock_filter>& filter() const { return filter_; }
+  // Those that got it. They are the driver's.
+  void add(int socket) { sockets_.push_back(socket); }
+  const std::vector<int>& sockets() const { return sockets_; }
+
  private:
   std::vector<sock_filter> filter_;
+  std::vector<int> sockets_;
 };
+
+// Instead of the one it has. False: the kernel refuses; errno is set.
+bool set_socket_filter(int socket, const std::vector<sock_filter>& filter);
 
 }  // namespace mrc

@@ -85,9 +85,13 @@ void DevicePorts::leave(const IpAddress& group) {
   if (impl_->wires_ != nullptr) impl_->wires_->leave(group);
 }
 int DevicePorts::hear_raw_frames(bool wanted) {
-  if (wanted) return impl_->mesh_->groups().join(kRawFrameListeners);
-  impl_->mesh_->groups().leave(kRawFrameListeners);
-  return 0;
+  int error = 0;
+  if (wanted)
+    error = impl_->mesh_->groups().join(kRawFrameListeners);
+  else
+    impl_->mesh_->groups().leave(kRawFrameListeners);
+  if (error == 0 && impl_->wires_ != nullptr) impl_->wires_->hear_all(wanted);
+  return error;
 }
 uint32_t DevicePorts::slot() const {
   return impl_->mesh_->slot();

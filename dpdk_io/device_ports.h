@@ -39,7 +39,8 @@ class DevicePorts {
   // Any thread, but one at a time. 0 or an errno; joining twice is joining once.
   int join(const IpAddress& group);
   void leave(const IpAddress& group);
-  // Whole Ethernet frames of other processes' applications come here, or do not any more. 0 or an errno.
+  // Whole Ethernet frames of other processes' applications come here, and what else comes by ports of our own
+  // and is none of RoCE; or do not any more. 0 or an errno.
   int hear_raw_frames(bool wanted);
 
   uint32_t slot() const;

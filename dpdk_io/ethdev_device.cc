@@ -96,10 +96,12 @@ bool EthdevDevice::create(const Config& config, std::string* error) {
     *error = "all " + std::to_string(RTE_MAX_ETHPORTS) + " ports that DPDK has are in use";
     return false;
   }
-  const SocketFilterScope filter(kernel_filter(config.slot));
+  SocketFilterScope filter(kernel_filter(config.slot));
   // A PCI device has been probed when EAL started.
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) == 0) return true;
   const int result = rte_eal_hotplug_add(bus_.c_str(), name_.c_str(), arguments.c_str());
+  slot_ = config.slot;
+  sockets_ = filter.sockets();
   created_ = result == 0;
   if (created_ && rte_eth_dev_get_port_by_name(name_.c_str(), &port_) == 0) return true;
   *error = "DPDK made no device \"" + name_ + "," + arguments + "\" (" + std::strerror(std::abs(result)) +
@@ -147,6 +149,11 @@ void EthdevDevice::read_mac() {
   rte_ether_addr address{};
   rte_eth_macaddr_get(port_, &address);
   std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());
+}
+
+void EthdevDevice::hear_all(bool wanted) {
+  const std::vector<sock_filter> all{BPF_STMT(BPF_RET | BPF_K, UINT32_MAX)};
+  for (const int socket : sockets_) set_socket_filter(socket, wanted ? all : kernel_filter(slot_));
 }
 
 bool EthdevDevice::link_up() const {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dpdk_io/network_config.h"
 #include "libmrc/wire/identifiers.h"
@@ -30,6 +31,9 @@ class EthdevDevice {
   EthdevDevice& operator=(const EthdevDevice&) = delete;
 
   const MacAddress& mac() const { return mac_; }
+  // From now on all frames come, or again only those that are this process's. Of a driver that has no filter
+  // all come anyway.
+  void hear_all(bool wanted);
   bool link_up() const;  // as the driver says; af_packet's always says yes
 
   uint16_t receive(rte_mbuf** frames, uint16_t count) { return rte_eth_rx_burst(port_, 0, frames, count); }
@@ -46,6 +50,8 @@ class EthdevDevice {
   bool created_ = false;
   uint16_t port_ = RTE_MAX_ETHPORTS;
   MacAddress mac_;
+  std::optional<uint32_t> slot_;
+  std::vector<int> sockets_;  // of net_af_packet, whose they are
 };
 
 // The plug-in with a driver, as start_eal() wants it: "net_pcap" -> "librte_net_pcap.so".

@@ -3,6 +3,7 @@
 
 #include "dpdk_io/frame_filter.h"
 #include "dpdk_io/host/fork_guard.h"
+#include "libmrc/wire/ethernet.h"
 
 namespace mrc {
 
@@ -38,7 +39,9 @@ bool WirePort::resolve_wire(const IpAddress& destination, uint32_t most, MacAddr
 
 // Station addresses mean processes of this host: nobody on the wire has one.
 bool WirePort::takes(const uint8_t* frame, uint32_t length) const {
-  return frame_is_for(config_.own_slot, {frame, length}) && !is_same_host(frame + 6);
+  if (frame_is_for(config_.own_slot, {frame, length})) return !is_same_host(frame + 6);
+  return hears_all_.load(std::memory_order_relaxed) && length >= kEthernetBytes && !is_same_host(frame + 6) &&
+         !destination_slot({frame, length});
 }
 
 }  // namespace mrc

@@ -53,6 +53,8 @@ class WirePort : public Port {
   // --- the control loop ---
   NextHops& next_hops() { return next_hops_; }
   void set_wire_up(bool up) { wire_up_.store(up, std::memory_order_relaxed); }
+  // Whether frames that are none of RoCE are taken, too.
+  void set_hears_all(bool wanted) { hears_all_.store(wanted, std::memory_order_relaxed); }
   void set_voice(bool ours) { has_voice_.store(ours, std::memory_order_relaxed); }
 
  private:
@@ -63,6 +65,7 @@ class WirePort : public Port {
   NextHops next_hops_;
   std::atomic<bool> wire_up_{true};
   std::atomic<bool> has_voice_{false};
+  std::atomic<bool> hears_all_{false};
 };
 
 }  // namespace mrc

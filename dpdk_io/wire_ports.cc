@@ -147,6 +147,7 @@ void WirePorts::refresh(Nanoseconds now) {
   refresh_voices();
   for (Wire& wire : wires_) {
     refresh_link(wire);
+    refresh_filter(wire);
     if (!refresh_next_hops(wire, now)) all_known = false;
   }
   mesh_.loop().set_timer(timer_, all_known ? kSlowRefresh : kFastRefresh, now);
@@ -156,6 +157,20 @@ void WirePorts::refresh(Nanoseconds now) {
 void WirePorts::refresh_voices() {
   for (Wire& wire : wires_) wire.port->set_voice(wire.voice->claim());
   speaks_.store(wires_.empty() || wires_[0].voice->claim(), std::memory_order_relaxed);
+}
+
+void WirePorts::hear_all(bool wanted) {
+  hears_all_.store(wanted);
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(wake_fd_, &one, sizeof one);
+}
+
+void WirePorts::refresh_filter(Wire& wire) const {
+  const bool wanted = hears_all_.load();
+  if (wire.own == nullptr || wire.device == nullptr || wire.hears_all == wanted) return;
+  wire.hears_all = wanted;
+  wire.own->set_hears_all(wanted);
+  wire.device->hear_all(wanted);
 }
 
 void WirePorts::refresh_link(Wire& wire) {
@@ -186,6 +201,7 @@ void WirePorts::reopen(Wire& wire, const Interface& interface) {
   wire.own->set_wire_up(false);
   wire.own->replace_device(nullptr);
   wire.device.reset();  // first: DPDK has few ports
+  wire.hears_all = false;
   std::string error;
   wire.device = open_device(*wire.config, &error);
   if (wire.device == nullptr) {

@@ -40,11 +40,14 @@ class WirePorts {
   // Any thread. 0 or an errno.
   int join(const IpAddress& group) { return groups_.join(group); }
   void leave(const IpAddress& group) { groups_.leave(group); }
+  // Any thread: frames that are none of RoCE are received, too, on ports of our own; soon.
+  void hear_all(bool wanted);
 
  private:
   struct Wire {
     const PortConfig* config = nullptr;
     uint32_t interface_life = 0;  // of the interface that the device is bound to
+    bool hears_all = false;       // the device does
     std::unique_ptr<EthdevDevice> device;
     std::unique_ptr<WirePort> port;
     EthdevPort* own = nullptr;     // the port, if it is one
@@ -66,6 +69,7 @@ class WirePorts {
   void refresh_link(Wire& wire);
   void reopen(Wire& wire, const Interface& interface);
   void refresh_voices();
+  void refresh_filter(Wire& wire) const;
   bool refresh_next_hops(Wire& wire, Nanoseconds now);  // true: all are known
   bool refresh_next_hop(Wire& wire, const Interface& interface, uint32_t number, Nanoseconds now);
 
@@ -80,6 +84,7 @@ class WirePorts {
   std::unique_ptr<HostMap> hosts_;
   std::vector<Wire> wires_;
   std::atomic<bool> speaks_{false};
+  std::atomic<bool> hears_all_{false};
   int wake_fd_ = -1;
   ControlLoop::Timer timer_{};
 };

@@ -22,9 +22,10 @@ void Engine::hand_over(const Flow& flow, std::span<const uint8_t> frame) {
   if (!flow.qp->take_frame(frame, services_, time_)) flow.home->ring_doorbell(*flow.qp);
 }
 
-// Frames of other processes' raw packets. False: it is none.
+// Frames of other processes' raw packets, and what came from a wire. False: it is neither.
 bool Engine::steer(std::span<const uint8_t> frame) {
-  const std::span<const uint8_t> raw = unwrap_raw_frame(frame);
+  std::span<const uint8_t> raw = unwrap_raw_frame(frame);
+  if (raw.empty() && frame.size() >= kEthernetBytes && !is_same_host(frame.data() + 6)) raw = frame;
   if (raw.empty()) return false;
   flows_.for_each_taker(raw, [&](const Flow& flow) { hand_over(flow, raw); });
   return true;

@@ -559,6 +559,27 @@ users = ["nobody", "65533"]'
     kill "${pids[1]}" && sleep 2.5
     question 'by one'
     ;;
+  raw) # whole Ethernet frames to and fro. Nothing repeats them: three chances for those that start too slowly
+    network 1
+    settings 1
+    mac_a=$(inside "$a" ip -brief link show v0 | awk '{ print $3 }')
+    mac_b=$(inside "$b" ip -brief link show v0 | awk '{ print $3 }')
+    for chance in 1 2 3; do
+      on "$b"
+      mrc_start "$scratch/server.x.log" stdbuf -oL "${prefix[@]}" raw_ethernet_lat --server -d mrc0 -B "$mac_b" -E "$mac_a" -n 500 -s 64
+      server=$mrc_pid
+      for ((i = 0; i < 100; ++i)); do
+        ! grep -q '#bytes' "$scratch/server.x.log" || break
+        sleep 0.1
+      done
+      on "$a"
+      ! timeout 20 "${prefix[@]}" raw_ethernet_lat --client -d mrc0 -B "$mac_a" -E "$mac_b" -n 500 -s 64 \
+        >"$scratch/client.x.log" 2>&1 || break
+      mrc_stop_all
+    done
+    wait "$server" || fail "the server ended with status $?"
+    rows x 1 5
+    ;;
   mckey) # one sends; one on its own host gets it by a link, two on the other host by the wire
     network 1
     settings 1
