@@ -239,6 +239,13 @@ Shard& Device::settle(Cq& send, Cq& receive, Srq* shared) {
   return *shard;
 }
 
+Shard& Device::settle_in_first(Cq& send, Cq& receive) {
+  std::lock_guard lock(settle_mutex_);
+  settle_locked(send, first());
+  settle_locked(receive, first());
+  return first();
+}
+
 void Device::help_others(const Shard& own, Nanoseconds now_if_known) {
   const unsigned count = shards();
   if (count < 2) return;

@@ -73,6 +73,8 @@ class Device {
   // there.
   Shard& settle(Cq& send, Cq& receive, Srq* shared);
   void settle(Cq& queue, Shard& shard);
+  // Of raw packets: the process is one station on its Ethernet, so they are all in one place.
+  Shard& settle_in_first(Cq& send, Cq& receive);
 
   // After a poll of one shard that found nothing: runs those of the others that nobody else does.
   void help_others(const Shard& own, Nanoseconds now_if_known);

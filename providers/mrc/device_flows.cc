@@ -20,12 +20,12 @@ int DeviceFlows::add(Qp* qp, Flow flow, uint64_t* id) {
   flow.qp = qp->transport;
   flow.home = &qp->shard->engine();
   const Known made{flow, qp};
-  if (made.steers() && !any_steers(*qp->shard))
-    if (const int error = qp->shard->ports().hear_raw_frames(true); error != 0)
+  if (made.steers() && !any_steers())
+    if (const int error = device_.ports().hear_raw_frames(true); error != 0)
       return error == ENOSPC ? ENOMEM : error;
   try {
     known_.push_back(made);
-    for (unsigned i = 0; i < device_.shards(); ++i) {
+    for (unsigned i = 0; i < shards_of(made); ++i) {
       device_.settle_locked(*qp->receive_cq, device_.shard(i));
       Progress::Control control(device_.shard(i).progress());
       device_.shard(i).engine().add_flow(flow);
@@ -63,19 +63,22 @@ void DeviceFlows::remove_locked(uint64_t id) {
   const auto found =
       std::find_if(known_.begin(), known_.end(), [=](auto& known) { return known.flow.id == id; });
   if (found == known_.end()) return;
-  Shard& home = *found->qp->shard;
   const bool steered = found->steers();
   known_.erase(found);
-  if (steered && !any_steers(home)) home.ports().hear_raw_frames(false);
+  if (steered && !any_steers()) device_.ports().hear_raw_frames(false);
 }
 
-bool DeviceFlows::any_steers(const Shard& shard) const {
-  return std::any_of(known_.begin(), known_.end(),
-                     [&](const Known& known) { return known.qp->shard == &shard && known.steers(); });
+unsigned DeviceFlows::shards_of(const Known& known) const {
+  return known.steers() ? 1 : device_.shards();
+}
+
+bool DeviceFlows::any_steers() const {
+  return std::any_of(known_.begin(), known_.end(), [](const Known& known) { return known.steers(); });
 }
 
 void DeviceFlows::enter(Shard& shard) noexcept {
   for (const Known& known : known_) {
+    if (known.steers()) continue;
     device_.settle_locked(*known.qp->receive_cq, shard);
     Progress::Control control(shard.progress());
     try {

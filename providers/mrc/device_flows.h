@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The flows of a device: every shard has all of them, for frames may come to any, and each hands them to the
-// queue pair wherever that lives.
+// The flows of a device. Its queue pairs of raw packets live in the first shard, and so do the flows that
+// steer frames to them; sniffers are known to all shards, and each hands its frames to them.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,10 @@ class DeviceFlows {
     Qp* qp;
     bool steers() const { return flow.kind != FlowKind::kSniffer; }
   };
+  // How many shards have it, from the first on.
+  unsigned shards_of(const Known& known) const;
   void remove_locked(uint64_t id);
-  bool any_steers(const Shard& shard) const;
+  bool any_steers() const;
 
   Device& device_;
   std::vector<Known> known_;  // under Device's mutex for settling

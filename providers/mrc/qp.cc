@@ -228,7 +228,9 @@ ibv_qp* create_qp_of(ibv_pd* pd, ibv_qp_init_attr* wanted, std::optional<Transpo
     qp->srq = wanted->srq != nullptr && !initiates ? Srq::of(wanted->srq) : nullptr;
     qp->signal_all = wanted->sq_sig_all != 0;
     set_capacity(*wanted, &qp->capacity);
-    qp->shard = &context->device().settle(*qp->send_cq, *qp->receive_cq, qp->srq);
+    qp->shard = wanted->qp_type == IBV_QPT_RAW_PACKET
+                    ? &context->device().settle_in_first(*qp->send_cq, *qp->receive_cq)
+                    : &context->device().settle(*qp->send_cq, *qp->receive_cq, qp->srq);
     Listed listed(context, qp.get());
     {
       Progress::Control control(qp->shard->progress());

@@ -438,6 +438,25 @@ CASE("flow.a_receive_without_memory_is_an_error") {
   CHECK_EQ(queried_state(side.qp), IBV_QPS_ERR);
 }
 
+// The process is one station: whatever thread has made a queue pair, each gets a frame once, and nobody his
+// own.
+CASE("flow.to_queue_pairs_of_several_threads") {
+  need_net_raw();
+  RawSide first;
+  Owned<ibv_flow> flow = first.listen(FlowWanted(IBV_FLOW_ATTR_ALL_DEFAULT));
+  FrameSource source;
+  in_thread([&] {
+    RawSide second;
+    Owned<ibv_flow> another = second.listen(FlowWanted(IBV_FLOW_ATTR_ALL_DEFAULT));
+    source.send();
+    CHECK_EQ(second.hear_kinds(kFrameKinds).size(), kFrameKinds);
+    CHECK_EQ(first.hear_kinds(kFrameKinds).size(), kFrameKinds);
+    second.send(make_frame(kUdpFrame));
+    CHECK(first.hear_kinds(0).empty());
+    CHECK(second.hear_kinds(0).empty());
+  });
+}
+
 // --- sniffers ---
 
 CASE("sniffer.sees_what_the_device_sends_and_receives") {
