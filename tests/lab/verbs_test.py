@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 
-from lab import Lab, check, equal, wait_until
+from lab import Lab, check, equal, route, wait_until
 
 PORT = 21000
 
@@ -186,6 +186,44 @@ def case_capture(program):
               f'UDP port and destination QP of the packets in {capture.spine}')
         check({where for where, _, _ in packets} <= routes,
               f'{capture.spine}: routes {[where for where, _, _ in packets]}, expected {routes}')
+
+
+class Silence:
+    """tcpdump in one spine that shall not see one encapsulated packet."""
+
+    def __init__(self, lab, spine):
+        self.spine = spine
+        self.process = lab.start('exec', spine, '--', 'tcpdump', '-Z', 'root', '-n', '-l', '-i', 'any', '-c', '1',
+                                 'ip6 and (ip6[6] == 4 or ip6[6] == 41)')
+        line = ' '
+        while line and 'listening on' not in line:
+            line = self.process.stdout.readline()
+
+    def holds(self):
+        heard = self.process.poll() is not None
+        self.process.terminate()
+        said = self.process.communicate(timeout=60)[0]
+        check(not heard, f'{self.spine} forwards a packet, and no path leads through it: {said}')
+
+
+def case_ev_profile(program):
+    """Two strict MRC peers with an explicit profile, written by a controller that has ended: just those paths are used."""
+    lab = Lab(program, '--hosts', '2', '--planes', '4', '--leaves', '2', '--spines', '4')
+    binaries = os.path.dirname(program)
+    used = [(1, 2), (1, 4), (3, 1), (3, 3)]  # plane and spine
+    for host, leaf, other, peer in (('h1', 1, 2, 2), ('h2', 2, 1, 1)):
+        evs = [f'{plane}={route(plane, spine, source_leaf=leaf, leaf=other, host=peer)}' for plane, spine in used]
+        wrote = lab.execute(host, os.path.join(binaries, 'ev_controller'), '5', *evs)
+        equal(wrote.returncode, 0, f'status of the controller on {host}, which says {wrote.stdout}')
+    captures = {spine: Capture(lab, f'p{spine[0]}s{spine[1]}') for spine in used}
+    silent = [Silence(lab, f'p{plane}s{spine}') for plane in range(1, 5) for spine in range(1, 5)
+              if (plane, spine) not in used]
+    said = pair(lab, [os.path.join(binaries, 'mrc_perf'), '--op', 'write_imm', '-n', '300', '--ev-profile', '5'])
+    check(' 65536 ' in said, f'mrc_perf says {said}')
+    for capture in captures.values():
+        equal({port for _, port, _ in capture.packets()}, {4791}, f'UDP port of the packets in {capture.spine}')
+    for spine in silent:
+        spine.holds()
 
 
 def case_trimming(program):

@@ -2,6 +2,8 @@
 # OCP's interface of MRC, linked as programs link it: the same shared object that libibverbs loads as a provider.
 add_executable(mrc_api_test api_application_test.cc api_event_test.cc api_profile_test.cc api_queue_pair_test.cc)
 target_link_libraries(mrc_api_test PRIVATE mrc mrc_dpdk_io ibverbs GTest::gtest Threads::Threads)
+add_executable(ev_controller ev_controller.cc)
+target_link_libraries(ev_controller PRIVATE mrc ibverbs)
 mrc_verbs_test(api 300 ${program} $<TARGET_FILE:mrc_api_test>)
 if(NOT MRC_SANITIZE)
   mrc_verbs_test(api_nobody 300 ${program_nobody} $<TARGET_FILE:mrc_api_test>)
