@@ -148,6 +148,7 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   HostConfig host;
   host.engine.seed = seed;
   host.engine.qpn_count = queue_pairs_of(number);
+  host.engine.profiles = config_.profiles;
   const Nanoseconds base_rtt = to_nanoseconds(rtt());
   TransportConfig& transport = host.engine.transport;
   const bool rc = config_.transport.protocol == Protocol::kRc;

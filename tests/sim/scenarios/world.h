@@ -47,6 +47,7 @@ struct WorldConfig {
   bool ecn_last_hop = false;
   bool srv6 = false;                      // paths by uSIDs instead of hashing
   std::map<uint32_t, uint32_t> paths_at;  // hosts that have fewer; with SRv6 only
+  ProfileSource* profiles = nullptr;      // of a controller; outlives the world
   std::vector<uint32_t> hosts;            // those that get an engine; empty = all
 
   Picoseconds rtt = 12 * kPerMicrosecond;  // unloaded
