@@ -68,7 +68,7 @@ struct EvProbe {
   std::optional<uint32_t> port_status;  // tells of our ports (bit N = plane N) instead of asking
 };
 
-class Engine : private FrameTap {
+class Engine final : private FrameTap {
  public:
   // One port per plane, in order of planes. Ports and sink outlive the engine.
   Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink);

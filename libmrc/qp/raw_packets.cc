@@ -13,7 +13,7 @@ namespace mrc {
 
 namespace {
 // For a link that is being made, or a listener that is behind. One that stays behind holds nobody up again.
-constexpr Nanoseconds kListenerPatience = 200 * kMillisecond;
+constexpr Nanoseconds kListenerPatience = 2 * kSecond;
 }  // namespace
 
 void RawPackets::reset(uint32_t way) {
