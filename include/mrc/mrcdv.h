@@ -84,6 +84,8 @@ struct mrcdv_path {
   uint8_t outer_destination[16]; /* SRv6, if has_outer */
   uint64_t rtt_ns;               /* of its port, lately; 0: not known */
   uint64_t newest;               /* of all that was sent, the number of the newest that came by it; 0: none */
+  uint32_t sent;                 /* packets of data by it, first or again; wraps */
+  uint32_t lost;                 /* of these, how many were taken for lost; wraps */
 };
 
 /* The paths of a connected queue pair of MRC, at most `count` of them. Returns how many it has, or a negative

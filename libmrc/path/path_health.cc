@@ -62,6 +62,7 @@ bool PathSet::lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds n
   Path& bad = path(id);
   PlaneInfo& plane = planes_[bad.plane];
   bad.late = false;  // settled
+  if (know_troubles()) ++trouble(bad).losses;
   // MRC 4.6: what a port took with it is no one's loss, nor is what was known before the path came back.
   if (!port_is_up(bad.plane) || sent_at < plane.good_since || bad.state == PathState::kDenied) return false;
   if (!know_troubles() || sent_at < trouble(bad).good_since) return false;

@@ -63,6 +63,7 @@ struct PathEvent {
 struct Path {
   uint64_t delivered_order = 0;  // newest transmission known to have arrived by this path
   Entropy entropy{};
+  uint32_t sent = 0;           // packets of data, first or again
   uint16_t suspicion = 0;      // evidence that it is worse than the rest, in 1/16 bits
   uint16_t slot = kNoSlot;     // its place in the rotation; kNoSlot: a backup
   uint16_t profile_index = 0;  // of the entry it was made from
@@ -98,6 +99,7 @@ struct PathTrouble {
   Nanoseconds demoted_at = 0;
   Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
   Nanoseconds probe_backoff = 0;
+  uint32_t losses = 0;
 };
 
 // Entries of a profile or a template, which path sets of many queue pairs may share.
@@ -136,6 +138,12 @@ class PathSet {
   PathId control_path(Plane plane, Entropy heard = {});
   PathId find(Entropy entropy, Plane plane) const;
 
+  // A packet of data goes by this path.
+  void count_sent(PathId id) { ++path(id).sent; }
+  // How many were lost by it.
+  uint32_t losses(const Path& path) const {
+    return troubles_.empty() ? 0 : troubles_[static_cast<size_t>(&path - paths_.data())].losses;
+  }
   // A packet sent as number `order` arrived by this path.
   [[gnu::hot]] void delivered(PathId id, uint64_t order) {
     Path& path = paths_[static_cast<uint16_t>(id)];

@@ -229,6 +229,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   }
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
   if (answer_awaited) cx.reads.sent(message.msn);
+  cx.paths.count_sent(path);
   sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1, false,
              cx.paths.at(path).plane});
   control_->on_sent(cx.now, nominal_size(bytes));
@@ -255,6 +256,7 @@ bool Requester::can_follow(const Context& cx) const {
 bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   const Message& message = message_at(sent_.at(psn).request);
   if (!write_packet(cx, message, psn, path, true, true, buffer)) return false;
+  cx.paths.count_sent(path);
   sent_.resend(psn, path, cx.paths.at(path).plane, ++order_, cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);

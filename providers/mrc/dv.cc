@@ -124,6 +124,8 @@ void tell(const QueuePair& from, const Path& path, mrcdv_path* to) {
                 sizeof to->outer_destination);
   to->rtt_ns = from.requester().recent_rtt(path.plane);
   to->newest = path.delivered_order;
+  to->sent = path.sent;
+  to->lost = from.paths().losses(path);
 }
 
 }  // namespace

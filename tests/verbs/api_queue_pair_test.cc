@@ -334,10 +334,14 @@ TEST_F(ApiTest, PathsAreShown) {
   ASSERT_EQ(mrcdv_query_paths(qp, paths.data(), count), count);
   uint32_t ports = 0;
   size_t used = 0;
+  uint64_t sent = 0;
   for (const mrcdv_path& path : paths) {
     ports |= 1u << path.port;
     if (path.newest != 0) ++used;
+    EXPECT_GE(path.sent, path.lost);
+    sent += path.sent;
   }
+  EXPECT_GE(sent, 50u * ((50000 + 4095) / 4096));
   EXPECT_EQ(ports, device.ports_enabled);
   EXPECT_GT(used, 1u);
   mrcdv_spray spray{};
