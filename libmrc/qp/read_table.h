@@ -21,9 +21,10 @@ class ReadTable {
   uint64_t placed() const { return placed_; }
   void count_placed() { ++placed_; }
 
-  // False: another one whose number falls on the same entry still waits, or there is no memory.
+  // Before the first one, and after reset().
+  bool has_memory() noexcept { return !entries_.empty() || make_entries(); }
+  // False: another one whose number falls on the same entry still waits.
   bool add(uint16_t msn, uint64_t request) {
-    if (entries_.empty() && !make_entries()) return false;
     Entry& entry = at(msn);
     if (entry.used) return false;
     entry = {true, false, msn, request};

@@ -8,6 +8,9 @@ namespace mrc {
 
 void ReceiveSlots::reset(uint32_t slots_max, uint32_t copied_segments) {
   slots_ = {};  // another shared queue may have larger requests
+  Slot blank;
+  blank.copied.resize(copied_segments);
+  if (slots_max > 0) slots_.make_first(blank);
   copied_segments_ = copied_segments;
   slots_max_ = slots_max;
   next_ = 0;
@@ -31,7 +34,7 @@ bool ReceiveSlots::make_room(uint16_t receive_msn) noexcept {
 ReceiveSlots::Bind ReceiveSlots::bind(Context& cx, uint16_t receive_msn) {
   const auto ahead = static_cast<uint16_t>(receive_msn - next_);
   if (ahead >= slots_max_) return Bind::kOutOfRange;
-  if (!make_room(receive_msn)) return Bind::kNotReady;
+  if (!make_room(receive_msn)) return Bind::kHeldBack;
   Slot& slot = at(receive_msn);
   if (slot.bound) return Bind::kBound;
   if (cx.shared_receives != nullptr) return bind_shared(cx, receive_msn);

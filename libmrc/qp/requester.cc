@@ -29,6 +29,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   sent_.reset(config.window_packets, first);
   control_ = control;
   messages_.clear();
+  messages_.make_first();
   suspects_.clear();
 }
 
@@ -177,7 +178,13 @@ bool Requester::start_request(Context& cx) {
     fail_locally(cx, status);
     return false;
   }
-  if (awaits_answer(request.operation) && !cx.reads.add(msn_, cursor_)) return false;
+  if (awaits_answer(request.operation)) {
+    if (!cx.reads.has_memory()) {
+      fail_locally(cx, CompletionStatus::kGeneralError);
+      return false;
+    }
+    if (!cx.reads.add(msn_, cursor_)) return false;
+  }
   Message& message = message_at(message_);
   message = {false, cursor_, sent_.next(), sent_.next(), request.bytes, msn_, receive_msn_};
   if (!awaits_answer(request.operation))

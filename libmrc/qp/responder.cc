@@ -34,6 +34,7 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
   ordered_.clear();
   ordered_max_ = answers_max;
   answer_msn_.clear();
+  answer_msn_.make_first();
 }
 
 Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {

@@ -23,6 +23,11 @@ class GrowingRing {
   Entry& at(uint64_t index) { return entries_[index & mask_]; }
   const Entry& at(uint64_t index) const { return entries_[index & mask_]; }
 
+  // At set-up: the first few, so that there is some room whatever becomes of memory later.
+  void make_first(const Entry& blank = {}) {
+    // Not by a packet: when a connection is made.
+    if (entries_.empty() && !grow(0, 1, blank)) throw std::bad_alloc();
+  }
   // So that `count` entries from `first` on have places of their own. Those that are there already keep what
   // is in them, the others are as `blank`. False: there is no memory, and all is as before.
   bool make_room(uint64_t first, uint64_t count, const Entry& blank = {}) noexcept {
@@ -30,7 +35,7 @@ class GrowingRing {
   }
 
  private:
-  static constexpr uint64_t kFirstSize = 8;
+  static constexpr uint64_t kFirstSize = 4;
 
   [[gnu::noinline]] bool grow(uint64_t first, uint64_t count, const Entry& blank) noexcept {
     uint64_t size = entries_.empty() ? kFirstSize : 2 * entries_.size();

@@ -2,7 +2,6 @@
 #include "libmrc/reliability/sent_packets.h"
 
 #include <bit>
-#include <new>
 
 namespace mrc {
 
@@ -15,8 +14,7 @@ void SentPackets::reset(uint32_t capacity, Psn first) {
   in_flight_ = lost_ = 0;
   in_flight_bytes_ = 0;
   in_flight_by_ = {};
-  // Not by a packet: at set-up. Later there is always some room to go on with.
-  if (!entries_.make_room(0, 2)) throw std::bad_alloc();
+  entries_.make_first();
 }
 
 void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nanoseconds now) {
