@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace mrc {
 
@@ -16,6 +17,9 @@ constexpr uint32_t kAnswersPerSecond = 10000;
 constexpr uint32_t kAnswersAtOnce = 4096;
 // A turn that comes so much later than it was wanted: this host had no CPU, or was stopped.
 constexpr Nanoseconds kPauseMin = 2 * kMillisecond;
+
+// MRC 2, dynamic MPR: how often those that receive are counted anew.
+constexpr Nanoseconds kReceiveRound = kMillisecond;
 
 PlaneMask all_planes(size_t count) {
   return static_cast<PlaneMask>((uint64_t{1} << count) - 1);
@@ -266,6 +270,11 @@ void Engine::serve_doorbells(Nanoseconds now) {
   excuse_pause(now);
   const uint64_t sent_before = transmitter_.frames_sent();
   if (doorbell_pending()) serve_doorbells(now);  // before anything is looked at
+  if (now - receive_round_at_ >= kReceiveRound) {
+    receive_round_at_ = now;
+    services_.receiving = std::exchange(receiving_, 0);
+    ++receive_round_;
+  }
   const size_t received = receive(now);
   take_doorbells();
   check_ports(now);
@@ -341,6 +350,10 @@ void Engine::note_heard(size_t lane, std::span<const RxFrame> frames, Nanosecond
 
 [[gnu::hot]] void Engine::deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now) {
   qp.received_burst_ = burst_;
+  if (qp.receive_round_ != receive_round_) {
+    qp.receive_round_ = receive_round_;
+    ++receiving_;
+  }
   qp.receive(packet, plane, services_, now);
   schedule(qp);
 }

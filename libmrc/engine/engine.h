@@ -196,6 +196,9 @@ class Engine final : private FrameTap {
   uint64_t burst_ = 0;    // calls of progress() and send_posted()
   Nanoseconds time_ = 0;  // never goes back
   Nanoseconds last_turn_ = 0;
+  uint32_t receiving_ = 0;  // queue pairs that something came for in this round, of a millisecond
+  uint32_t receive_round_ = 1;
+  Nanoseconds receive_round_at_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
   void tell_path_events(QueuePair& qp);
   PlaneMask ports_enabled_ = ~PlaneMask{0};

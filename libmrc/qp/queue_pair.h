@@ -284,6 +284,7 @@ class QueuePair {
   QueuePair* next_active_ = nullptr;
   bool active_ = false;
   bool counted_ = false;         // among the engine's connected ones
+  uint32_t receive_round_ = 0;   // the engine's, in which it was counted among those that receive
   uint64_t received_burst_ = 0;  // the burst in which something last arrived
   bool answers_waited_ = false;  // what the responder has to say was held back in the last burst
   std::atomic<bool> doorbell_{false};

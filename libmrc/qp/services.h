@@ -139,6 +139,7 @@ struct Services {
   PlaneMask ports_up;       // local ports that have a link
   // When something last came from another host by a plane, whatever it was; 0 = never.
   std::array<Nanoseconds, kPlanesMax> heard_at{};
+  uint32_t receiving = 0;  // queue pairs that something came for within a millisecond, of late
 };
 
 // The source address of an outer header around packets of `inner`.

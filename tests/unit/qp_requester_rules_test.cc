@@ -410,6 +410,36 @@ TEST(RequesterRules, DynamicMprIsToldAndObeyed) {
   EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 600 * 1024));
 }
 
+// The responder changes its mind under load: when more queue pairs receive than it has room for, each is
+// welcome with less, and with all of it again when they are done.
+TEST(RequesterRules, DynamicMprShrinksWhenManyReceive) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) { config->transport.dynamic_mpr = true; };
+  RulePair pair(options);
+  std::vector<QueuePair*> senders{pair.a.qp};
+  for (int i = 1; i < 12; ++i) {
+    pair.a.qp = pair.a.engine->create(pair.a.qp->config());
+    pair.b.qp = pair.b.engine->create(pair.b.qp->config());
+    ASSERT_NE(pair.b.qp, nullptr);
+    pair.reconnect(options);
+    senders.push_back(pair.a.qp);
+  }
+  Tap answers(pair.b);
+  const auto told_when = [&](size_t count) {
+    for (int round = 0; round < 4; ++round) {
+      for (size_t i = 0; i < count; ++i) {
+        pair.a.qp = senders[i];
+        pair.write(1, 4096);
+      }
+      pair.run_for(kMillisecond);
+    }
+    return answers.last(Opcode::kSack).sack.mpr;
+  };
+  EXPECT_EQ(told_when(1), 8u) << "the whole window of 1024";
+  EXPECT_EQ(told_when(12), 5u) << "8 windows for 12";
+  EXPECT_EQ(told_when(1), 8u);
+}
+
 TEST(RequesterRules, MprThatIsNotNegotiatedIsNotTold) {
   RulePair pair;
   QueuePairAttributes attributes;

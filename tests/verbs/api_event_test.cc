@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstdlib>
 #include <thread>
 
@@ -82,7 +81,6 @@ TEST_F(EventTest, AnotherProcessDeniesWithinAMillisecond) {
   move_data();
   ASSERT_NE(path_of(evs[5]).newest, 0u);
 
-  std::atomic<bool> stop{false};
   const auto keep_busy = [&] {
     // Whoever polls drives: the load of this thread carries the news, too.
     for (int i = 0; i < 4; ++i) ASSERT_EQ(post(one, 50000), 0);
