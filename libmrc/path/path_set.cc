@@ -29,7 +29,7 @@ void PathSet::reset(const PathSetConfig& config, uint64_t seed) {
   reset(config, std::move(entries), seed);
 }
 
-void PathSet::reset(const PathSetConfig& config, EvEntries ways, uint64_t seed) {
+void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t seed) {
   // Not by a packet: ports come from the settings.
   assert(config.planes <= kPlanesMax);
   const std::vector<EvEntry>& entries = *ways;

@@ -113,7 +113,7 @@ class PathSet {
   // The same with the paths of a profile or a template. Of each plane `paths_per_plane` drawn at random are
   // in use (all planes as many as the poorest has), the others wait as backups. Entries of planes that there
   // are not are left out.
-  void reset(const PathSetConfig& config, EvEntries entries, uint64_t seed);
+  void reset(const PathSetConfig& config, const EvEntries& entries, uint64_t seed);
   void reset(const PathSetConfig& config, std::vector<EvEntry> entries, uint64_t seed) {
     reset(config, std::make_shared<const std::vector<EvEntry>>(std::move(entries)), seed);
   }

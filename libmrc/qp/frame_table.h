@@ -29,6 +29,7 @@ class FrameTable {
     uint8_t dscp_probe = 0;
     Ecn ecn = Ecn::kEct0;  // of data, data sent again and probes
 
+    // NOLINTNEXTLINE(modernize-use-nullptr): of the 0 that nobody wrote
     friend auto operator<=>(const Form&, const Form&) = default;
   };
 

@@ -35,6 +35,7 @@ inline constexpr Plane kPlanesMax = 16;
 
 struct MacAddress {
   std::array<uint8_t, 6> bytes{};
+  // NOLINTNEXTLINE(modernize-use-nullptr): of the 0 that nobody wrote
   friend auto operator<=>(const MacAddress&, const MacAddress&) = default;
 };
 
@@ -51,6 +52,7 @@ struct IpAddress {
   }
   const uint8_t* v4_bytes() const { return bytes.data() + 12; }
   bool is_multicast() const { return is_v4() ? bytes[12] >> 4 == 0xE : bytes[0] == 0xFF; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): of the 0 that nobody wrote
   friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
 };
 

@@ -30,7 +30,7 @@ def instructions(program, size, count):
 def main():
     program, budgets, compiler = sys.argv[1:]
     if shutil.which("valgrind") is None:
-        print("valgrind is not installed")
+        print("skipped: valgrind is not installed")
         sys.exit(77)
     key = platform.machine() + "-" + compiler
     with open(budgets, encoding="utf-8") as file:
@@ -42,7 +42,7 @@ def main():
         wanted = budget.get(row)
         if wanted is None:
             skipped = True
-            print(f"{row}: {each:.0f} instructions; no number is committed for {key}")
+            print(f"skipped: no number is committed for {key}; {row}: {each:.0f} instructions")
             continue
         ratio = each / wanted
         bad = bad or ratio > 1 + TOLERANCE
