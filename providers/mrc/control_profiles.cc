@@ -69,9 +69,9 @@ void ControlProfiles::apply(Engine& engine, Nanoseconds now) {
   }
   paths_ = std::move(paths);
   congestion_ = std::move(congestion);
-  seen_ = generation;
   engine.set_ports_enabled(~model.ports_disabled);
   engine.follow_profiles(now);
+  seen_ = generation;  // not before: memory may run out
 }
 
 const PathProfile* ControlProfiles::paths(uint64_t id) {

@@ -69,7 +69,7 @@ find_package(mrc 1.0 REQUIRED)
 add_executable(by_cmake ${SOURCE}/write.c)
 target_link_libraries(by_cmake PRIVATE mrc::mrc)
 END
-builds cmake -S "$scratch/built" -B "$scratch/built/cmake" -DSOURCE="$(realpath "$source")" -DCMAKE_PREFIX_PATH="$prefix"
+builds cmake -G Ninja -S "$scratch/built" -B "$scratch/built/cmake" -DSOURCE="$(realpath "$source")" -DCMAKE_PREFIX_PATH="$prefix"
 builds cmake --build "$scratch/built/cmake"
 runs "$scratch/built/cmake/by_cmake"
 

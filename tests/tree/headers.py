@@ -142,7 +142,8 @@ def try_headers(root, headers, flags):
 def compile_error(root, headers, flags):
     """None, or the first error."""
     text = ''.join(f'#include "{header}"\n' for header in headers) * 2
-    done = subprocess.run(flags + ['-w', '-fsyntax-only', '-x', 'c++', '-'], input=text, text=True, cwd=root,
+    # Those of the public headers are found as programs find them.
+    done = subprocess.run(flags + ['-Iinclude', '-w', '-fsyntax-only', '-x', 'c++', '-'], input=text, text=True, cwd=root,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return None if done.returncode == 0 else first_error(done.stdout)
 

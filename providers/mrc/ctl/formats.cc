@@ -14,9 +14,11 @@ constexpr int kFormatMasks = MRC_CTL_EV_FMT_PROFILE_STATE | MRC_CTL_EV_FMT_PROFI
 
 int set_format_fields(EvFormatProfile* format, const mrc_ctl_ev_fmt_profile_attr& wanted) {
   const auto& op = wanted.ev_fmt_op;
-  if (op.op != MRC_CTL_EV_FMT_OP_MODIFY_FIELDS || op.fmt_fields == nullptr || op.fmt_field_count < 1)
+  if (op.op != MRC_CTL_EV_FMT_OP_MODIFY_FIELDS || op.fmt_fields == nullptr || op.fmt_field_count < 1 ||
+      op.fmt_field_count > static_cast<int>(kEvFieldsMax))
     return EINVAL;
   std::vector<uint8_t> widths;
+  widths.reserve(kEvFieldsMax);
   for (int i = 0; i < op.fmt_field_count; ++i) widths.push_back(op.fmt_fields[i].width);
   return to_errno(format->set_fields(widths));
 }
