@@ -143,7 +143,8 @@ def compile_error(root, headers, flags):
     """None, or the first error."""
     text = ''.join(f'#include "{header}"\n' for header in headers) * 2
     # Those of the public headers are found as programs find them.
-    done = subprocess.run(flags + ['-Iinclude', '-w', '-fsyntax-only', '-x', 'c++', '-'], input=text, text=True, cwd=root,
+    language = 'c' if flags[0] == 'cc' else 'c++'
+    done = subprocess.run(flags + ['-Iinclude', '-w', '-fsyntax-only', '-x', language, '-'], input=text, text=True, cwd=root,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return None if done.returncode == 0 else first_error(done.stdout)
 
@@ -183,11 +184,14 @@ def work_of(graph, units, everything):
         nearby.setdefault(os.path.dirname(unit.path), kept)
         for path in graph.reached(unit.path):
             flags.setdefault(path, kept)
+    in_c = {path for file in graph.files if file.endswith('.c') for path in graph.reached(file)}
     work = {}
     for header in graph.headers:
         if header in shown:
             continue
         chosen = flags.get(header) or nearby.get(os.path.dirname(header))
+        if chosen is None and header in in_c:  # of programs in C
+            chosen = ['cc', '-std=c11', f'-I{graph.root}']
         if chosen is None:  # of a part that is not built here
             chosen = ['c++', '-std=c++20', f'-I{graph.root}']
         work[header] = chosen
