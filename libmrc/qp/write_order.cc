@@ -31,8 +31,7 @@ void WriteOrder::reset() {
   newest_.assign(newest_.size(), Psn{});
 }
 
-bool WriteOrder::make_place(const ReceiveWindow& window, Psn psn) noexcept {
-  if (psn == window.expected()) return true;  // without a gap below it nothing can come that is older
+bool WriteOrder::grow(const ReceiveWindow& window, Psn psn) noexcept {
   if (newest_.empty()) {
     try {
       newest_.resize(kPageSets);
@@ -76,8 +75,10 @@ void WriteOrder::copy_rest(const ReceiveWindow& window, Psn psn, uint8_t* to,
                            std::span<const uint8_t> payload) {
   ++careful_;
   Taken taken{};
-  for (Psn later = psn + 1; later <= window.highest(); ++later) {
-    if (!has_place(window, later)) break;  // nor have those above it written anything
+  // Those above have written nothing, or they had a place.
+  const Psn last_place = window.expected() + static_cast<int32_t>(written_.size() - 1);
+  const Psn last = window.highest() < last_place ? window.highest() : last_place;
+  for (Psn later = psn + 1; later <= last; ++later) {
     if (!window.holds(later)) continue;
     const Written& written = written_.at(later.value());
     const uint8_t* const begin = std::max<const uint8_t*>(written.to, to);

@@ -19,7 +19,10 @@ class WriteOrder {
   void reset();
 
   // So that a packet new to the window can be placed. False: there is no memory to remember it by.
-  [[nodiscard]] bool make_place(const ReceiveWindow& window, Psn psn) noexcept;
+  [[nodiscard]] bool make_place(const ReceiveWindow& window, Psn psn) noexcept {
+    // Without a gap below it nothing can come that is older.
+    return psn == window.expected() || (has_place(window, psn) && !newest_.empty()) || grow(window, psn);
+  }
   // Copies the payload of a packet that is new to the window and has its place, except where a later packet
   // has written already.
   void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
@@ -39,6 +42,7 @@ class WriteOrder {
 
   static uint64_t page_of(const uint8_t* at) { return reinterpret_cast<uintptr_t>(at) >> 12; }
   static size_t set_of(uint64_t page) { return (page ^ page >> 8) & (kPageSets - 1); }
+  bool grow(const ReceiveWindow& window, Psn psn) noexcept;
   // Whether a packet above `psn` may have written there: no means no.
   bool may_be_overwritten(Psn highest, Psn psn, const uint8_t* to, size_t bytes) const;
   void remember(Psn highest, Psn psn, uint8_t* to, size_t bytes);
