@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "dpdk_io/eal.h"
-#include "dpdk_io/eal_needs.h"
+#include "dpdk_io/ethdev/eal.h"
+#include "dpdk_io/ethdev/eal_needs.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/link/host_mesh.h"

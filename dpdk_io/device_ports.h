@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "dpdk_io/device_config.h"
+#include "dpdk_io/settings/device_config.h"
 #include "libmrc/path/path_source.h"
 #include "libmrc/port/port.h"
 #include "libmrc/wire/identifiers.h"

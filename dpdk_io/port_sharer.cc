@@ -19,15 +19,15 @@
 #include <utility>
 #include <vector>
 
-#include "dpdk_io/eal.h"
-#include "dpdk_io/eal_needs.h"
-#include "dpdk_io/frame_gate.h"
-#include "dpdk_io/frame_switch.h"
+#include "dpdk_io/ethdev/eal.h"
+#include "dpdk_io/ethdev/eal_needs.h"
 #include "dpdk_io/host/monotonic_clock.h"
 #include "dpdk_io/host/short_slices.h"
-#include "dpdk_io/host_map.h"
+#include "dpdk_io/share/frame_gate.h"
+#include "dpdk_io/share/frame_switch.h"
 #include "dpdk_io/share/share_server.h"
 #include "dpdk_io/shared_wires.h"
+#include "dpdk_io/wire/host_map.h"
 
 namespace mrc {
 namespace {

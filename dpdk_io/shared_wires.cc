@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "dpdk_io/host/monotonic_clock.h"
-#include "dpdk_io/interface_mtu.h"
+#include "dpdk_io/wire/interface_mtu.h"
 
 namespace mrc {
 namespace {

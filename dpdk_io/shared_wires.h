@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "dpdk_io/device_config.h"
-#include "dpdk_io/ethdev_carrier.h"
+#include "dpdk_io/ethdev/ethdev_carrier.h"
+#include "dpdk_io/ethdev/packet_pool.h"
 #include "dpdk_io/host/control_loop.h"
-#include "dpdk_io/link_monitor.h"
-#include "dpdk_io/packet_pool.h"
-#include "dpdk_io/quiet_sockets.h"
+#include "dpdk_io/settings/device_config.h"
 #include "dpdk_io/share/share_message.h"
+#include "dpdk_io/wire/link_monitor.h"
+#include "dpdk_io/wire/quiet_sockets.h"
 
 namespace mrc {
 

@@ -13,7 +13,7 @@
 #include "dpdk_io/host/debugging.h"
 #include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/host/monotonic_clock.h"
-#include "dpdk_io/interface_mtu.h"
+#include "dpdk_io/wire/interface_mtu.h"
 
 namespace mrc {
 namespace {

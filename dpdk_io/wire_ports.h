@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/device_config.h"
-#include "dpdk_io/ethdev_port.h"
-#include "dpdk_io/host_map.h"
-#include "dpdk_io/host_voice.h"
+#include "dpdk_io/ethdev/ethdev_port.h"
+#include "dpdk_io/ethdev/packet_pool.h"
 #include "dpdk_io/link/host_mesh.h"
-#include "dpdk_io/link_monitor.h"
-#include "dpdk_io/packet_pool.h"
-#include "dpdk_io/quiet_sockets.h"
+#include "dpdk_io/settings/device_config.h"
 #include "dpdk_io/share/share_client.h"
-#include "dpdk_io/shared_port.h"
-#include "dpdk_io/wire_groups.h"
+#include "dpdk_io/share/shared_port.h"
+#include "dpdk_io/wire/host_map.h"
+#include "dpdk_io/wire/host_voice.h"
+#include "dpdk_io/wire/link_monitor.h"
+#include "dpdk_io/wire/quiet_sockets.h"
+#include "dpdk_io/wire/wire_groups.h"
 
 namespace mrc {
 

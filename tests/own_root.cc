@@ -6,7 +6,7 @@
 
 #include <cstdio>
 
-#include "examples/own_mounts.h"
+#include "examples/shared/own_mounts.h"
 
 int main(int count, char** words) {
   if (count < 2) {

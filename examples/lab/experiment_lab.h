@@ -12,7 +12,7 @@
 
 #include "examples/lab/state.h"
 #include "examples/lab/topology.h"
-#include "examples/mrc_bench_process.h"
+#include "examples/shared/child_process.h"
 
 namespace mrc::lab {
 

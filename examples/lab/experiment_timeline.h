@@ -9,7 +9,7 @@
 
 #include "examples/lab/experiment.h"
 #include "examples/lab/experiment_lab.h"
-#include "examples/mrc_top_pages.h"
+#include "examples/shared/stats_pages.h"
 
 namespace mrc::lab {
 

@@ -22,7 +22,7 @@
 
 #include "examples/lab/host_config.h"
 #include "examples/lab/rpc.h"
-#include "examples/own_mounts.h"
+#include "examples/shared/own_mounts.h"
 
 namespace mrc::lab {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "libmrc/engine/engine.h"
-#include "libmrc/qp/ev_probe.h"
-#include "libmrc/qp/negotiation.h"
+#include "libmrc/mrc/negotiation.h"
 #include "libmrc/wire/frame.h"
+#include "libmrc/work/ev_probe.h"
 
 namespace mrc {
 

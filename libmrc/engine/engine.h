@@ -22,10 +22,10 @@
 #include "libmrc/port/counters.h"
 #include "libmrc/port/port.h"
 #include "libmrc/port/transmitter.h"
-#include "libmrc/qp/completion_queue.h"
 #include "libmrc/qp/queue_pair.h"
-#include "libmrc/qp/services.h"
 #include "libmrc/wire/time.h"
+#include "libmrc/work/completion_queue.h"
+#include "libmrc/work/services.h"
 
 namespace mrc {
 

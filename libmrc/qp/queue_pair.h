@@ -9,21 +9,21 @@
 #include <optional>
 #include <span>
 
+#include "libmrc/datagram/datagram.h"
+#include "libmrc/datagram/raw_packets.h"
+#include "libmrc/mrc/negotiation.h"
+#include "libmrc/mrc/requester.h"
+#include "libmrc/mrc/responder.h"
 #include "libmrc/path/path_set.h"
-#include "libmrc/qp/completion_queue.h"
-#include "libmrc/qp/connection.h"
-#include "libmrc/qp/datagram.h"
-#include "libmrc/qp/negotiation.h"
-#include "libmrc/qp/raw_packets.h"
-#include "libmrc/qp/rc_requester.h"
-#include "libmrc/qp/rc_responder.h"
-#include "libmrc/qp/requester.h"
-#include "libmrc/qp/responder.h"
-#include "libmrc/qp/services.h"
-#include "libmrc/qp/work_queue.h"
-#include "libmrc/qp/xrc_domain.h"
+#include "libmrc/peer/connection.h"
+#include "libmrc/rc/rc_requester.h"
+#include "libmrc/rc/rc_responder.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/wire/time.h"
+#include "libmrc/work/completion_queue.h"
+#include "libmrc/work/services.h"
+#include "libmrc/work/work_queue.h"
+#include "libmrc/work/xrc_domain.h"
 
 namespace mrc {
 

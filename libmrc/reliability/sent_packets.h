@@ -8,8 +8,8 @@
 #include <cassert>
 #include <cstdint>
 
+#include "libmrc/containers/growing_ring.h"
 #include "libmrc/path/path_set.h"
-#include "libmrc/reliability/growing_ring.h"
 #include "libmrc/wire/psn.h"
 #include "libmrc/wire/time.h"
 

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <new>
 
-#include "providers/mrc/c_boundary.h"
 #include "providers/mrc/cm/librdmacm.h"
-#include "providers/mrc/context.h"
-#include "providers/mrc/operations.h"
-#include "providers/mrc/provider_abi.h"
+#include "providers/mrc/verbs/c_boundary.h"
+#include "providers/mrc/verbs/context.h"
+#include "providers/mrc/verbs/operations.h"
+#include "providers/mrc/verbs/provider_abi.h"
 
 namespace mrc::provider {
 namespace {

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "providers/mrc/commands.h"
+#include "providers/mrc/verbs/commands.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "dpdk_io/device_config.h"
+#include "dpdk_io/settings/device_config.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "libmrc/congestion/controller.h"
-#include "libmrc/qp/peer_table.h"
+#include "libmrc/peer/peer_table.h"
 
 namespace mrc {
 namespace {

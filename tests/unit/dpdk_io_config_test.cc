@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "dpdk_io/device_config.h"
+#include "dpdk_io/settings/device_config.h"
 
 namespace mrc {
 namespace {

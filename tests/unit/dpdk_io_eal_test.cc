@@ -7,8 +7,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "dpdk_io/eal.h"
-#include "dpdk_io/import_redirect.h"
+#include "dpdk_io/ethdev/eal.h"
+#include "dpdk_io/host/import_redirect.h"
 #include "dpdk_io_peer.h"
 
 namespace mrc {

@@ -16,12 +16,12 @@
 #include <map>
 #include <sstream>
 
-#include "dpdk_io/device_config.h"
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/host/group_page.h"
 #include "dpdk_io/host/private_file.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
+#include "dpdk_io/settings/device_config.h"
 #include "dpdk_io_peer.h"
 #include "tests/patience.h"
 

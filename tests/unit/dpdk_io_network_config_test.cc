@@ -3,9 +3,9 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 
-#include "dpdk_io/device_config.h"
-#include "dpdk_io/host_map.h"
-#include "dpdk_io/interface_mtu.h"
+#include "dpdk_io/settings/device_config.h"
+#include "dpdk_io/wire/host_map.h"
+#include "dpdk_io/wire/interface_mtu.h"
 
 namespace mrc {
 namespace {

@@ -24,11 +24,11 @@
 #include <string>
 #include <thread>
 
-#include "dpdk_io/eal.h"
+#include "dpdk_io/ethdev/eal.h"
 #include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/import_redirect.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
-#include "dpdk_io/import_redirect.h"
 #include "libmrc/port/station.h"
 #include "libmrc/wire/frame.h"
 #include "tests/patience.h"

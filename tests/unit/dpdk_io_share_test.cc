@@ -18,16 +18,16 @@
 #include <thread>
 #include <vector>
 
-#include "dpdk_io/frame_filter.h"
-#include "dpdk_io/frame_gate.h"
-#include "dpdk_io/frame_switch.h"
 #include "dpdk_io/host/control_loop.h"
 #include "dpdk_io/host/monotonic_clock.h"
 #include "dpdk_io/link/link_end.h"
 #include "dpdk_io/link/link_number.h"
+#include "dpdk_io/share/frame_gate.h"
+#include "dpdk_io/share/frame_switch.h"
 #include "dpdk_io/share/share_client.h"
 #include "dpdk_io/share/share_server.h"
 #include "dpdk_io/share/slot_ledger.h"
+#include "dpdk_io/wire/frame_filter.h"
 #include "libmrc/wire/frame.h"
 #include "tests/patience.h"
 

@@ -13,11 +13,11 @@
 #include <array>
 #include <thread>
 
-#include "dpdk_io/frame_filter.h"
 #include "dpdk_io/host/control_loop.h"
 #include "dpdk_io/host/process_slot.h"
-#include "dpdk_io/link_monitor.h"
-#include "dpdk_io/next_hops.h"
+#include "dpdk_io/wire/frame_filter.h"
+#include "dpdk_io/wire/link_monitor.h"
+#include "dpdk_io/wire/next_hops.h"
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/frame.h"
 

@@ -2,7 +2,7 @@
 // What mrcctl doctor makes of machines that are not at hand here.
 #include <gtest/gtest.h>
 
-#include "examples/mrcctl_doctor.h"
+#include "examples/mrcctl/doctor.h"
 
 namespace mrc {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <vector>
 
-#include "providers/mrc/commands.h"
+#include "providers/mrc/verbs/commands.h"
 
 namespace mrc::provider {
 namespace {

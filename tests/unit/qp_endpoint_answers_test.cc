@@ -3,7 +3,7 @@
 // the asker says, and not too often.
 #include <gtest/gtest.h>
 
-#include "libmrc/qp/negotiation.h"
+#include "libmrc/mrc/negotiation.h"
 #include "tests/unit/qp_wire_tap.h"
 
 namespace mrc::test {

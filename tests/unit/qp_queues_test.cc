@@ -6,8 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "libmrc/qp/completion_queue.h"
-#include "libmrc/qp/work_queue.h"
+#include "libmrc/work/completion_queue.h"
+#include "libmrc/work/work_queue.h"
 #include "tests/unit/qp_wire_pair.h"
 
 namespace mrc {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "libmrc/qp/write_order.h"
+#include "libmrc/mrc/write_order.h"
 
 namespace mrc {
 namespace {

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/eal.h"
-#include "dpdk_io/ethdev_device.h"
+#include "dpdk_io/ethdev/eal.h"
+#include "dpdk_io/ethdev/ethdev_device.h"
+#include "dpdk_io/ethdev/packet_pool.h"
 #include "dpdk_io/host/process_slot.h"
-#include "dpdk_io/packet_pool.h"
 #include "libmrc/port/port.h"
 #include "libmrc/wire/frame.h"
 

@@ -10,7 +10,7 @@
 #include "libmrc/cm/connection.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
-#include "providers/mrc/gid_table.h"
+#include "providers/mrc/presence/gid_table.h"
 
 namespace mrc::provider {
 

@@ -17,10 +17,10 @@
 #include <variant>
 #include <vector>
 
-#include "dpdk_io/device_config.h"
 #include "dpdk_io/host/process_slot.h"
+#include "dpdk_io/settings/device_config.h"
 #include "libmrc/cm/target.h"
-#include "providers/mrc/clock.h"
+#include "providers/mrc/verbs/clock.h"
 
 namespace mrc::provider {
 namespace {

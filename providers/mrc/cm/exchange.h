@@ -19,8 +19,8 @@
 #include "providers/mrc/cm/general_service.h"
 #include "providers/mrc/cm/held_disconnects.h"
 #include "providers/mrc/cm/port_registry.h"
-#include "providers/mrc/device.h"
-#include "providers/mrc/system_random.h"
+#include "providers/mrc/verbs/device.h"
+#include "providers/mrc/verbs/system_random.h"
 
 namespace mrc::provider {
 

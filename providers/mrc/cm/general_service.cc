@@ -7,8 +7,8 @@
 
 #include "dpdk_io/host/process_slot.h"
 #include "libmrc/wire/packet.h"
-#include "providers/mrc/clock.h"
-#include "providers/mrc/spin_lock.h"
+#include "providers/mrc/verbs/clock.h"
+#include "providers/mrc/verbs/spin_lock.h"
 
 namespace mrc::provider {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "libmrc/cm/connection.h"
-#include "libmrc/qp/completion_queue.h"
-#include "providers/mrc/device.h"
+#include "libmrc/work/completion_queue.h"
+#include "providers/mrc/verbs/device.h"
 
 namespace mrc::provider {
 

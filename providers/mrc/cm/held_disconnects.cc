@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "providers/mrc/clock.h"
+#include "providers/mrc/verbs/clock.h"
 
 namespace mrc::provider {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "libmrc/cm/connection.h"
-#include "providers/mrc/device.h"
+#include "providers/mrc/verbs/device.h"
 
 namespace mrc::provider {
 

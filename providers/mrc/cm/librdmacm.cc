@@ -16,10 +16,10 @@
 #include <new>
 
 #include "dpdk_io/host/cancellation.h"
-#include "dpdk_io/import_redirect.h"
+#include "dpdk_io/host/import_redirect.h"
 #include "providers/mrc/cm/ucma.h"
-#include "providers/mrc/fork_guard.h"
-#include "providers/mrc/provider_abi.h"
+#include "providers/mrc/verbs/fork_guard.h"
+#include "providers/mrc/verbs/provider_abi.h"
 
 namespace mrc::provider {
 namespace {

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <new>
 
-#include "providers/mrc/address.h"
-#include "providers/mrc/clock.h"
-#include "providers/mrc/fork_guard.h"
+#include "providers/mrc/presence/address.h"
+#include "providers/mrc/verbs/clock.h"
+#include "providers/mrc/verbs/fork_guard.h"
 
 namespace mrc::provider {
 namespace {

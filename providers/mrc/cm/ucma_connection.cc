@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "providers/mrc/clock.h"
 #include "providers/mrc/cm/ucma.h"
+#include "providers/mrc/verbs/clock.h"
 
 namespace mrc::provider {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "providers/mrc/clock.h"
 #include "providers/mrc/cm/ucma.h"
-#include "providers/mrc/limits.h"
+#include "providers/mrc/presence/limits.h"
+#include "providers/mrc/verbs/clock.h"
 
 namespace mrc::provider {
 namespace {

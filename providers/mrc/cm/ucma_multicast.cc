@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "providers/mrc/address.h"
 #include "providers/mrc/cm/ucma.h"
+#include "providers/mrc/presence/address.h"
 
 namespace mrc::provider {
 

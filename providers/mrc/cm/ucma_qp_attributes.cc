@@ -7,10 +7,10 @@
 #include <cerrno>
 #include <cstring>
 
-#include "providers/mrc/address.h"
-#include "providers/mrc/clock.h"
 #include "providers/mrc/cm/ucma.h"
-#include "providers/mrc/limits.h"
+#include "providers/mrc/presence/address.h"
+#include "providers/mrc/presence/limits.h"
+#include "providers/mrc/verbs/clock.h"
 
 namespace mrc::provider {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "dpdk_io/host/cancellation.h"
-#include "providers/mrc/context.h"
-#include "providers/mrc/device_settings.h"
-#include "providers/mrc/fork_guard.h"
+#include "providers/mrc/presence/device_settings.h"
+#include "providers/mrc/verbs/context.h"
+#include "providers/mrc/verbs/fork_guard.h"
 
 namespace mrc::provider {
 

@@ -7,8 +7,8 @@
 
 #include "include/mrc/mrc_ctl.h"
 #include "libmrc/api/objects.h"
-#include "providers/mrc/control_model.h"
-#include "providers/mrc/device.h"
+#include "providers/mrc/verbs/control_model.h"
+#include "providers/mrc/verbs/device.h"
 
 namespace mrc::provider {
 

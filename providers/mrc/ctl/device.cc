@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "include/mrc/mrcdv.h"
-#include "providers/mrc/context.h"
 #include "providers/mrc/ctl/change.h"
-#include "providers/mrc/device_settings.h"
+#include "providers/mrc/presence/device_settings.h"
+#include "providers/mrc/verbs/context.h"
 
 namespace mrc::provider {
 namespace {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "dpdk_io/host/cancellation.h"
-#include "providers/mrc/clock.h"
-#include "providers/mrc/context.h"
 #include "providers/mrc/ctl/change.h"
-#include "providers/mrc/gid_table.h"
+#include "providers/mrc/presence/gid_table.h"
+#include "providers/mrc/verbs/clock.h"
+#include "providers/mrc/verbs/context.h"
 
 namespace mrc::provider {
 namespace {

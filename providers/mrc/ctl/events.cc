@@ -12,9 +12,9 @@
 #include <system_error>
 #include <thread>
 
-#include "providers/mrc/clock.h"
-#include "providers/mrc/cq.h"
 #include "providers/mrc/ctl/change.h"
+#include "providers/mrc/verbs/clock.h"
+#include "providers/mrc/verbs/cq.h"
 
 namespace mrc::provider {
 namespace {

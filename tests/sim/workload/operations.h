@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
-#include "libmrc/qp/completion_queue.h"
-#include "libmrc/qp/work_queue.h"
+#include "libmrc/work/completion_queue.h"
+#include "libmrc/work/work_queue.h"
 
 namespace mrc::sim {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "libmrc/qp/shared_receive_queue.h"
+#include "libmrc/work/shared_receive_queue.h"
 #include "tests/sim/host/host.h"
 
 namespace mrc::sim {

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dpdk_io/settings/device_config.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "dpdk_io/settings/config_text.h"
+#include "dpdk_io/settings/network_config_reader.h"
+#include "dpdk_io/settings/toml.h"
+#include "libmrc/wire/frame.h"
+
+namespace mrc {
+namespace {
+
+using config_text::at;
+using config_text::quoted;
+
+constexpr const char* kSystemFile = "/etc/mrc/mrc.toml";
+
+// One key: what it may be, and where it goes. Every key is also in docs/settings.md.
+struct Setting {
+  std::string_view table;
+  std::string_view key;
+  std::string wanted;  // "must be ..."
+  std::function<bool(const toml::node&, DeviceConfig*)> set;
+};
+
+template <typename Value>
+Value& in(DeviceConfig& config, Value DeviceConfig::*member) {
+  return config.*member;
+}
+template <typename Value>
+Value& in(DeviceConfig& config, Value TransportConfig::*member) {
+  return config.transport.*member;
+}
+
+template <typename Value>
+Value& in(DeviceConfig& config, Value NsccConfig::*member) {
+  return config.transport.nscc.*member;
+}
+
+template <typename Owner, typename Value>
+Setting whole_number(std::string_view table, std::string_view key, int64_t least, int64_t most,
+                     Value Owner::*member, Value unit = 1) {
+  return {table, key, "a whole number from " + std::to_string(least) + " to " + std::to_string(most),
+          [=](const toml::node& node, DeviceConfig* config) {
+            const auto number = config_text::number(node, least, most);
+            if (!number) return false;
+            in(*config, member) = static_cast<Value>(static_cast<Value>(*number) * unit);
+            return true;
+          }};
+}
+
+template <typename Owner>
+Setting power_of_two(std::string_view table, std::string_view key, int64_t least, int64_t most,
+                     uint32_t Owner::*member) {
+  return {table, key, "a power of two from " + std::to_string(least) + " to " + std::to_string(most),
+          [=](const toml::node& node, DeviceConfig* config) {
+            const auto number = config_text::number(node, least, most);
+            if (!number || !std::has_single_bit(static_cast<uint64_t>(*number))) return false;
+            in(*config, member) = static_cast<uint32_t>(*number);
+            return true;
+          }};
+}
+
+bool is_device_name(const std::string& name) {
+  if (name.empty() || name.size() > 15) return false;
+  for (const char c : name)
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-')
+      return false;
+  return true;
+}
+
+Setting device_name() {
+  return {"device", "name", "a name of 1 to 15 letters, digits, - and _ in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            if (value == nullptr || !is_device_name(value->get())) return false;
+            config->name = value->get();
+            return true;
+          }};
+}
+
+Setting gids() {
+  return {"device", "gids", "a list of IPv4 or IPv6 addresses: [\"10.0.0.1\", ...]",
+          [](const toml::node& node, DeviceConfig* config) {
+            const toml::array* array = node.as_array();
+            if (array == nullptr || array->empty()) return false;
+            for (const toml::node& element : *array) {
+              const auto address = config_text::address(element);
+              if (!address) return false;
+              config->gids.push_back(*address);
+            }
+            return true;
+          }};
+}
+
+constexpr const char* kTransportsWanted = "mrc, mrc-strict or rc";
+
+bool read_transport(std::string_view name, DeviceConfig* config) {
+  if (name == "mrc") {
+    config->transport.transport = Transport::kMrc;
+  } else if (name == "mrc-strict") {
+    config->transport.transport = Transport::kMrcStrict;
+  } else if (name == "rc") {
+    config->transport.transport = Transport::kRc;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Setting device_transport() {
+  return {"device", "transport", std::string(kTransportsWanted) + " in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            return value != nullptr && read_transport(value->get(), config);
+          }};
+}
+
+// The default depends on the ports; see choose_congestion_control.
+Setting congestion_algorithm() {
+  return {"congestion", "algorithm", "none, nscc or receiver-aware in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            const std::string_view name = value == nullptr ? std::string_view() : value->get();
+            if (name == "none")
+              config->transport.congestion = CongestionAlgorithm::kNone;
+            else if (name == "nscc")
+              config->transport.congestion = CongestionAlgorithm::kNscc;
+            else if (name == "receiver-aware")
+              config->transport.congestion = CongestionAlgorithm::kReceiverAware;
+            else
+              return false;
+            return true;
+          }};
+}
+
+Setting icrc() {
+  return {"device", "icrc", "offload or always in quotes", [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            if (value == nullptr || (value->get() != "offload" && value->get() != "always")) return false;
+            config->icrc_always = value->get() == "always";
+            return true;
+          }};
+}
+
+Setting share_users() {
+  return {"mrcd", "users", "\"all\", or a list of users: [\"alice\", \"1001\", ...]",
+          [](const toml::node& node, DeviceConfig* config) {
+            if (const auto* word = node.as_string()) return config->share_users.all = word->get() == "all";
+            const toml::array* array = node.as_array();
+            if (array == nullptr) return false;
+            for (const toml::node& element : *array) {
+              const auto* name = element.as_string();
+              if (name == nullptr || name->get().empty()) return false;
+              config->share_users.names.push_back(name->get());
+            }
+            return true;
+          }};
+}
+
+template <typename Owner>
+Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*member) {
+  return {table, key, "true or false", [=](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_boolean();
+            if (value == nullptr) return false;
+            in(*config, member) = value->get();
+            return true;
+          }};
+}
+
+const std::vector<Setting>& settings() {
+  using Device = DeviceConfig;
+  using Transport = TransportConfig;
+  constexpr int64_t kTimeMax = 60'000'000;  // a minute in microseconds
+  constexpr int64_t kDscpMax = 63;
+  constexpr std::string_view kDevice = "device", kTransport = "transport", kCongestion = "congestion",
+                             kLimits = "limits";
+  static const std::vector<Setting> all = {
+      device_name(),
+      whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
+      whole_number(kDevice, "engines", 1, Device::kEnginesMax, &Device::engines),
+      power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
+      gids(),
+      device_transport(),
+      icrc(),
+
+      yes_or_no(kTransport, "strict", &Transport::strict),
+      whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
+      whole_number(kTransport, "paths_min_active", 0, 4096, &Transport::paths_min_active),
+      whole_number(kTransport, "window_bytes", 4096, 1 << 28, &Transport::window_bytes),
+      power_of_two(kTransport, "window_packets", 64, 32768, &Transport::window_packets),
+      whole_number(kTransport, "sack_threshold_bytes", 0, 1 << 24, &Transport::sack_threshold_bytes),
+      whole_number(kTransport, "immediates_max", 1, 4096, &Transport::immediates_max),
+      whole_number(kTransport, "reorder_window_min_us", 0, kTimeMax, &Transport::reorder_window_min,
+                   kMicrosecond),
+      whole_number(kTransport, "silence_min_us", 1, kTimeMax, &Transport::silence_min, kMicrosecond),
+      whole_number(kTransport, "probe_interval_us", 1, kTimeMax, &Transport::probe_interval, kMicrosecond),
+      whole_number(kTransport, "probe_interval_max_us", 1, kTimeMax, &Transport::probe_interval_max,
+                   kMicrosecond),
+      yes_or_no(kTransport, "coarse_timestamps", &Transport::coarse_timestamps),
+      whole_number(kTransport, "dscp_data", 0, kDscpMax, &Transport::dscp_data),
+      whole_number(kTransport, "dscp_retransmission", 0, kDscpMax, &Transport::dscp_retransmission),
+      whole_number(kTransport, "dscp_control", 0, kDscpMax, &Transport::dscp_control),
+      whole_number(kTransport, "dscp_trimmed", 0, kDscpMax, &Transport::dscp_trimmed),
+      whole_number(kTransport, "dscp_trimmed_last_hop", 0, kDscpMax, &Transport::dscp_trimmed_last_hop),
+
+      congestion_algorithm(),
+      whole_number(kCongestion, "link_rate_mbps", 1, 10'000'000, &Transport::link_rate_bps,
+                   uint64_t{1'000'000}),
+      whole_number(kCongestion, "base_rtt_us", 1, 1'000'000, &NsccConfig::base_rtt, kMicrosecond),
+      yes_or_no(kCongestion, "trimming", &NsccConfig::trimming),
+      whole_number(kCongestion, "expected_senders", 0, 65535, &Transport::expected_senders),
+
+      whole_number(kLimits, "mbufs", 1024, 1 << 20, &Device::mbufs),
+
+      share_users(),
+  };
+  return all;
+}
+
+std::string known_keys(std::string_view table) {
+  std::string text;
+  for (const Setting& setting : settings())
+    if (setting.table == table) text += (text.empty() ? "" : ", ") + std::string(setting.key);
+  return text;
+}
+
+std::string known_tables() {
+  std::string text;
+  std::string_view last;
+  for (const Setting& setting : settings()) {
+    if (setting.table != last) text += (text.empty() ? "[" : ", [") + std::string(setting.table) + "]";
+    last = setting.table;
+  }
+  return text + ", " + std::string(kNetworkTables);
+}
+
+bool apply_key(std::string_view table, const toml::key& key, const toml::node& node, const std::string& file,
+               DeviceConfig* config, std::string* error) {
+  for (const Setting& setting : settings()) {
+    if (setting.table != table || setting.key != key.str()) continue;
+    if (setting.set(node, config)) return true;
+    *error = at(file, node.source()) + quoted(key.str()) + " in [" + std::string(table) + "] must be " +
+             setting.wanted;
+    return false;
+  }
+  *error = at(file, key.source()) + "unknown key " + quoted(key.str()) + " in [" + std::string(table) +
+           "]; known keys: " + known_keys(table);
+  return false;
+}
+
+bool apply_table(const toml::key& name, const toml::node& node, const std::string& file, DeviceConfig* config,
+                 std::string* error) {
+  if (is_network_table(name.str())) return read_network_table(name, node, file, &config->network, error);
+  if (known_keys(name.str()).empty()) {
+    const std::string what = node.is_table() ? "unknown table [" + std::string(name.str()) + "]"
+                                             : "key " + quoted(name.str()) + " stands outside of a table";
+    *error = at(file, name.source()) + what + "; known tables: " + known_tables();
+    return false;
+  }
+  const toml::table* table = node.as_table();
+  if (table == nullptr) {
+    *error = at(file, name.source()) + quoted(name.str()) + " must be a table: write [" +
+             std::string(name.str()) + "] on a line of its own";
+    return false;
+  }
+  for (const auto& [key, value] : *table)
+    if (!apply_key(name.str(), key, value, file, config, error)) return false;
+  return true;
+}
+
+// There is one port per plane.
+bool take_planes_of_ports(const toml::table& root, const std::string& file, DeviceConfig* config,
+                          std::string* error) {
+  const auto ports = static_cast<uint32_t>(config->network.ports.size());
+  if (ports == 0) return true;
+  const toml::node_view<const toml::node> planes = root["device"]["planes"];
+  if (planes && config->planes != ports) {
+    *error = at(file, planes.node()->source()) + quoted("planes") + " in [device] is " +
+             std::to_string(config->planes) + ", but there are " + std::to_string(ports) +
+             " [[port]] tables; leave it out";
+    return false;
+  }
+  config->planes = ports;
+  return true;
+}
+
+// Links between processes of one host push back by themselves. A network does not.
+void choose_congestion_control(const toml::table& root, DeviceConfig* config) {
+  constexpr uint64_t kLinkRateBps = 2'500'000'000;  // what software moves
+  constexpr Nanoseconds kBaseRtt = 2 * kMillisecond;
+  TransportConfig& transport = config->transport;
+  if (!root["congestion"]["algorithm"] && !config->network.ports.empty())
+    transport.congestion = CongestionAlgorithm::kNscc;
+  if (transport.link_rate_bps == 0) transport.link_rate_bps = kLinkRateBps;
+  if (transport.nscc.base_rtt == 0) transport.nscc.base_rtt = kBaseRtt;
+  transport.nscc =
+      nscc_defaults(transport.link_rate_bps, transport.nscc.base_rtt, kMtuMax, transport.nscc.trimming);
+  if (root["transport"]["window_bytes"]) transport.nscc.max_cwnd = transport.window_bytes;
+}
+
+constexpr uint32_t kTraceEventsMax = 65536;
+
+// A number in an environment variable; one that is not set changes nothing.
+bool apply_number(const char* variable, uint32_t min, uint32_t max, uint32_t* number, std::string* error) {
+  const char* text = secure_getenv(variable);
+  if (text == nullptr || *text == '\0') return true;
+  char* end = nullptr;
+  const unsigned long value = std::strtoul(text, &end, 10);
+  if (*end == '\0' && text[0] >= '0' && text[0] <= '9' && value >= min && value <= max) {
+    *number = static_cast<uint32_t>(value);
+    return true;
+  }
+  *error = std::string("mrc: ") + variable + "=" + text + " must be a whole number from " +
+           std::to_string(min) + " to " + std::to_string(max);
+  return false;
+}
+
+// MRC_PLANES changes nothing where the planes are real.
+bool apply_planes(DeviceConfig* config, std::string* error) {
+  return !config->network.ports.empty() || apply_number("MRC_PLANES", 1, kPlanesMax, &config->planes, error);
+}
+
+bool apply_transport(DeviceConfig* config, std::string* error) {
+  const char* name = secure_getenv("MRC_TRANSPORT");
+  if (name == nullptr || *name == '\0') return true;
+  // Who says so in the environment means it, whatever the file has made of it.
+  config->transport.strict = false;
+  if (read_transport(name, config)) return true;
+  *error = "mrc: MRC_TRANSPORT=" + std::string(name) + " must be " + kTransportsWanted;
+  return false;
+}
+
+bool apply_environment(DeviceConfig* config, std::string* error) {
+  return apply_planes(config, error) && apply_transport(config, error) &&
+         apply_number("MRC_ENGINES", 1, DeviceConfig::kEnginesMax, &config->engines, error) &&
+         apply_number("MRC_TRACE", 0, kTraceEventsMax, &config->trace_events, error);
+}
+
+constexpr size_t kFileBytesMax = 1 << 20;
+
+// False with an empty error: there is no such file.
+bool read_file(const std::string& file, std::string* text, std::string* error) {
+  // O_NONBLOCK: a FIFO would wait for its other end.
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 && errno == ENOENT) return false;
+  struct stat status {};
+  std::string fault;
+  if (fd < 0 || fstat(fd, &status) != 0)
+    fault = std::strerror(errno);
+  else if (S_ISDIR(status.st_mode))
+    fault = std::strerror(EISDIR);
+  else if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))  // /dev/null stands for the defaults
+    fault = "is not a regular file";
+  char part[4096];
+  ssize_t bytes = 1;
+  while (fault.empty() && (bytes = read(fd, part, sizeof part)) != 0) {
+    if (bytes < 0)
+      fault = std::strerror(errno);
+    else if (text->append(part, static_cast<size_t>(bytes)).size() > kFileBytesMax)
+      fault = "is larger than " + std::to_string(kFileBytesMax) + " bytes";
+  }
+  if (fd >= 0) close(fd);
+  if (fault.empty()) return true;
+  *error = "mrc: " + file + ": " + fault;
+  return false;
+}
+
+}  // namespace
+
+bool parse_device_config(const std::string& text, const std::string& file, DeviceConfig* config,
+                         std::string* error) {
+  toml::table root;
+  try {
+    root = toml::parse(text);
+  } catch (const toml::parse_error& failure) {
+    *error = at(file, failure.source()) + "not TOML: " + std::string(failure.description());
+    return false;
+  }
+  for (const auto& [name, node] : root)
+    if (!apply_table(name, node, file, config, error)) return false;
+  if (!check_network(&config->network, error)) return false;
+  if (!take_planes_of_ports(root, file, config, error)) return false;
+  choose_congestion_control(root, config);
+  config->mtu_is_given = static_cast<bool>(root["device"]["mtu"]);
+  if (config->transport.probe_interval_max < config->transport.probe_interval) {
+    const auto given = root["transport"]["probe_interval_max_us"];
+    const auto other = root["transport"]["probe_interval_us"];
+    *error = at(file, (given ? given : other).node()->source()) +
+             "\"probe_interval_max_us\" in [transport] must not be less than \"probe_interval_us\"";
+    return false;
+  }
+  return true;
+}
+
+bool load_device_config(DeviceConfig* config, std::string* error) {
+  *config = DeviceConfig{};
+  error->clear();
+  const char* given = secure_getenv("MRC_CONFIG");
+  const bool is_given = given != nullptr && *given != '\0';
+  const std::string file = is_given ? given : kSystemFile;
+  std::string text;
+  if (read_file(file, &text, error)) {
+    if (!parse_device_config(text, file, config, error)) return false;
+  } else if (is_given || !error->empty()) {
+    if (error->empty()) *error = "mrc: " + file + ": no such file";
+    *error += is_given ? "; set MRC_CONFIG to a file that can be read, or unset it for the defaults"
+                       : "; make it readable or remove it for the defaults";
+    return false;
+  }
+  return apply_environment(config, error);
+}
+
+}  // namespace mrc

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dpdk_io/settings/network_config_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "dpdk_io/settings/config_text.h"
+
+namespace mrc {
+namespace {
+
+using config_text::at;
+using config_text::quoted;
+
+template <typename Table>
+struct Key {
+  std::string_view name;
+  std::string_view wanted;  // "must be ..."
+  std::function<bool(const toml::node&, Table*)> set;
+};
+
+// Puts what `read` makes of a node into a member.
+template <typename Table, typename Member, typename Read>
+Key<Table> key(std::string_view name, std::string_view wanted, Member Table::*member, Read read) {
+  return {name, wanted, [=](const toml::node& node, Table* table) {
+            const auto value = read(node);
+            if (!value) return false;
+            table->*member = static_cast<Member>(*value);
+            return true;
+          }};
+}
+
+// --- values ---
+
+auto number_of(int64_t least, int64_t most) {
+  return [=](const toml::node& node) { return config_text::number(node, least, most); };
+}
+
+std::optional<std::string> text(const toml::node& node) {
+  const auto* value = node.as_string();
+  // TOML can write a zero byte, and everything behind it would be lost on the way to the kernel or DPDK.
+  if (value == nullptr || value->get().empty() || value->get().find('\0') != std::string::npos)
+    return std::nullopt;
+  return value->get();
+}
+
+std::optional<std::string> interface_name(const toml::node& node) {
+  auto name = text(node);
+  if (!name || name->size() > 15 || name->find_first_of(" /,") != std::string::npos) return std::nullopt;
+  return name;
+}
+
+std::optional<PortBackend> backend(const toml::node& node) {
+  const auto name = text(node);
+  if (name == "link") return PortBackend::kLink;
+  if (name == "af_packet") return PortBackend::kAfPacket;
+  if (name == "ethdev") return PortBackend::kEthdev;
+  return std::nullopt;
+}
+
+std::optional<bool> shared_by(const toml::node& node) {
+  return text(node) == "mrcd" ? std::optional(true) : std::nullopt;
+}
+
+std::optional<uint32_t> block(const toml::node& node) {
+  static constexpr std::string_view kLength = "::/32";
+  auto value = text(node);
+  if (!value || !value->ends_with(kLength)) return std::nullopt;
+  const auto parsed = config_text::address(toml::value<std::string>(value->substr(0, value->size() - 3)));
+  if (!parsed) return std::nullopt;
+  for (size_t i = 4; i < parsed->bytes.size(); ++i)
+    if (parsed->bytes[i] != 0) return std::nullopt;
+  const auto& b = parsed->bytes;
+  return uint32_t{b[0]} << 24 | uint32_t{b[1]} << 16 | uint32_t{b[2]} << 8 | b[3];
+}
+
+std::optional<std::vector<IpAddress>> addresses(const toml::node& node) {
+  const toml::array* array = node.as_array();
+  if (array == nullptr || array->empty()) return std::nullopt;
+  std::vector<IpAddress> all;
+  for (const toml::node& element : *array) {
+    const auto address = config_text::address(element);
+    if (!address) return std::nullopt;
+    all.push_back(*address);
+  }
+  return all;
+}
+
+constexpr std::string_view kByteWanted = "a whole number from 0 to 255";
+constexpr std::string_view kAddressWanted = "an IPv4 or IPv6 address in quotes";
+constexpr std::string_view kAddressesWanted = "a list of IPv4 or IPv6 addresses: [\"10.0.0.1\", ...]";
+
+// --- tables ---
+
+const std::vector<Key<PortConfig>>& port_keys() {
+  static const std::vector<Key<PortConfig>> keys = {
+      key("plane", "a whole number from 0 to 15", &PortConfig::plane, number_of(0, kPlanesMax - 1)),
+      key("backend", "\"link\", \"af_packet\" or \"ethdev\"", &PortConfig::backend, backend),
+      key("interface", "the name of a network interface in quotes", &PortConfig::interface, interface_name),
+      key("gateway", kAddressWanted, &PortConfig::gateway, config_text::address),
+      key("device", "a DPDK device in quotes, such as \"net_pcap0,iface=eth1\"", &PortConfig::device, text),
+      key("driver", "a DPDK driver in quotes, such as \"net_pcap\"", &PortConfig::driver, interface_name),
+      key("gateway_mac", "a MAC address in quotes: \"02:00:00:00:00:01\"", &PortConfig::gateway_mac,
+          config_text::mac_address),
+      key("share", "\"mrcd\", or left out", &PortConfig::shared, shared_by),
+  };
+  return keys;
+}
+
+const std::vector<Key<Srv6Config>>& srv6_keys() {
+  static const std::vector<Key<Srv6Config>> keys = {
+      key("block", "a prefix of 32 bits in quotes, such as \"fd00:4d52::/32\"", &Srv6Config::block, block),
+      key("leaf", kByteWanted, &Srv6Config::leaf, number_of(0, 255)),
+      key("host", kByteWanted, &Srv6Config::host, number_of(0, 255)),
+      key("spines", "a whole number from 1 to 256", &Srv6Config::spines, number_of(1, 256)),
+  };
+  return keys;
+}
+
+const std::vector<Key<HostConfig>>& host_keys() {
+  static const std::vector<Key<HostConfig>> keys = {
+      key("gids", kAddressesWanted, &HostConfig::gids, addresses),
+      key("leaf", kByteWanted, &HostConfig::leaf, number_of(0, 255)),
+      key("host", kByteWanted, &HostConfig::host, number_of(0, 255)),
+      key("addresses", kAddressesWanted, &HostConfig::addresses, addresses),
+  };
+  return keys;
+}
+
+template <typename Table>
+bool read_keys(const std::vector<Key<Table>>& keys, const std::string& title, const toml::table& from,
+               const std::string& file, Table* to, std::string* error) {
+  for (const auto& [name, node] : from) {
+    const std::string_view wanted = name.str();
+    const auto known =
+        std::find_if(keys.begin(), keys.end(), [&](const Key<Table>& key) { return key.name == wanted; });
+    if (known != keys.end()) {
+      if (known->set(node, to)) continue;
+      *error = at(file, node.source()) + quoted(name.str()) + " in " + title + " must be " +
+               std::string(known->wanted);
+      return false;
+    }
+    std::string names;
+    for (const Key<Table>& key : keys) names.append(names.empty() ? "" : ", ").append(key.name);
+    *error = at(file, name.source()) + "unknown key " + quoted(name.str());
+    error->append(" in ").append(title).append("; known keys: ").append(names);
+    return false;
+  }
+  return true;
+}
+
+bool needs(const toml::table& table, std::string_view key, const std::string& why, const std::string& file,
+           std::string* error) {
+  if (table.contains(key)) return true;
+  *error = at(file, table.source()) + quoted(key) + " is missing: " + why;
+  return false;
+}
+
+bool forbids(const toml::table& table, std::string_view key, const std::string& why, const std::string& file,
+             std::string* error) {
+  const toml::node* node = table.get(key);
+  if (node == nullptr) return true;
+  *error = at(file, node->source()) + quoted(key) + " " + why;
+  return false;
+}
+
+// For errors that show only when all is read.
+std::string where_is(const toml::table& table, const std::string& file) {
+  return file + ":" + std::to_string(table.source().begin.line) + ": ";
+}
+
+// "net_pcap0,iface=p0" -> "net_pcap"
+std::string driver_of(const std::string& device) {
+  std::string name = device.substr(0, device.find(','));
+  while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.pop_back();
+  return name;
+}
+
+bool check_port(const toml::table& table, const std::string& file, PortConfig* port, std::string* error) {
+  switch (port->backend) {
+    case PortBackend::kLink:
+      for (const std::string_view key : {"interface", "gateway", "device", "driver", "gateway_mac", "share"})
+        if (!forbids(table, key, "has no meaning with backend \"link\"", file, error)) return false;
+      return true;
+    case PortBackend::kAfPacket:
+      for (const std::string_view key : {"device", "driver", "gateway_mac"})
+        if (!forbids(table, key, "goes with backend \"ethdev\" only", file, error)) return false;
+      return needs(table, "interface", "backend \"af_packet\" needs a network interface", file, error);
+    case PortBackend::kEthdev:
+      break;
+  }
+  if (!needs(table, "device", "backend \"ethdev\" needs a DPDK device", file, error)) return false;
+  const bool is_vdev = port->device.starts_with("net_") || port->device.starts_with("eth_");
+  if (!is_vdev && !needs(table, "driver", "for a PCI device the driver must be named", file, error))
+    return false;
+  if (port->driver.empty()) port->driver = driver_of(port->device);
+  if (port->interface.empty())
+    return needs(table, "gateway_mac", "without \"interface\" the next hop must be given", file, error) &&
+           forbids(table, "gateway", "needs \"interface\", whose neighbours the kernel knows", file, error);
+  return forbids(table, "gateway_mac", "goes without \"interface\" only", file, error);
+}
+
+bool read_port(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
+  if (config->ports.size() == kPlanesMax) {
+    *error = at(file, table.source()) + "more than " + std::to_string(kPlanesMax) + " [[port]] tables";
+    return false;
+  }
+  PortConfig port;
+  port.plane = static_cast<Plane>(config->ports.size());
+  port.where = where_is(table, file);
+  if (!read_keys(port_keys(), "[[port]]", table, file, &port, error)) return false;
+  if (!check_port(table, file, &port, error)) return false;
+  for (const PortConfig& other : config->ports) {
+    if (other.plane != port.plane) continue;
+    *error = at(file, table.source()) + "a second [[port]] of plane " + std::to_string(port.plane);
+    return false;
+  }
+  config->ports.push_back(std::move(port));
+  return true;
+}
+
+bool read_srv6(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
+  config->srv6.emplace().where = where_is(table, file);
+  for (const std::string_view key : {"block", "leaf", "host"})
+    if (!needs(table, key, "[srv6] needs it", file, error)) return false;
+  return read_keys(srv6_keys(), "[srv6]", table, file, &*config->srv6, error);
+}
+
+bool read_host(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
+  HostConfig host;
+  host.where = where_is(table, file);
+  if (!read_keys(host_keys(), "[[host]]", table, file, &host, error)) return false;
+  if (!needs(table, "gids", "a [[host]] is known by its GIDs", file, error)) return false;
+  if (host.leaf.has_value() != host.host.has_value()) {
+    const std::string_view missing = host.leaf ? "host" : "leaf";
+    return needs(table, missing, "\"leaf\" and \"host\" go together", file, error);
+  }
+  for (const HostConfig& other : config->hosts) {
+    for (const IpAddress& gid : other.gids) {
+      if (std::find(host.gids.begin(), host.gids.end(), gid) == host.gids.end()) continue;
+      *error = at(file, table.source()) + "another [[host]] has the same GID";
+      return false;
+    }
+  }
+  config->hosts.push_back(std::move(host));
+  return true;
+}
+
+// [name] or [[name]]; nullptr: `error` is set.
+template <typename Wanted>
+const Wanted* as(const toml::key& name, const toml::node& node, const std::string& example,
+                 const std::string& file, std::string* error) {
+  const auto* table = node.as<Wanted>();
+  if (table == nullptr)
+    *error = at(file, name.source()) + quoted(name.str()) + " must be written as " + example +
+             " on a line of its own";
+  return table;
+}
+
+using ReadTable = bool (*)(const toml::table&, const std::string&, NetworkConfig*, std::string*);
+
+bool read_each(const toml::key& name, const toml::node& node, ReadTable read, const std::string& file,
+               NetworkConfig* config, std::string* error) {
+  const std::string example = "[[" + std::string(name.str()) + "]]";
+  const auto* array = as<toml::array>(name, node, example, file, error);
+  if (array == nullptr) return false;
+  for (const toml::node& element : *array) {
+    const auto* table = as<toml::table>(name, element, example, file, error);
+    if (table == nullptr || !read(*table, file, config, error)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_network_table(std::string_view name) {
+  return name == "port" || name == "srv6" || name == "host";
+}
+
+bool read_network_table(const toml::key& name, const toml::node& node, const std::string& file,
+                        NetworkConfig* config, std::string* error) {
+  if (name.str() == "port") return read_each(name, node, read_port, file, config, error);
+  if (name.str() == "host") return read_each(name, node, read_host, file, config, error);
+  const auto* table = as<toml::table>(name, node, "[srv6]", file, error);
+  return table != nullptr && read_srv6(*table, file, config, error);
+}
+
+bool check_network(NetworkConfig* config, std::string* error) {
+  auto& ports = config->ports;
+  std::sort(ports.begin(), ports.end(), [](const auto& a, const auto& b) { return a.plane < b.plane; });
+  const auto fail = [&](const std::string& where, const std::string& why) {
+    *error = "mrc: " + where + why;
+    return false;
+  };
+  for (size_t plane = 0; plane < ports.size(); ++plane)
+    if (ports[plane].plane != plane)
+      return fail(ports[plane].where, "there is no [[port]] of plane " + std::to_string(plane));
+  for (size_t i = 0; i < ports.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (ports[i].backend == PortBackend::kAfPacket && ports[j].backend == PortBackend::kAfPacket &&
+          ports[i].interface == ports[j].interface)
+        return fail(ports[i].where, "two planes use the interface " + ports[i].interface);
+  if (!config->has_real_ports() && (config->srv6 || !config->hosts.empty()))
+    return fail(config->srv6 ? config->srv6->where : config->hosts.front().where,
+                "[srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
+  for (const HostConfig& host : config->hosts) {
+    if (host.leaf && !config->srv6)
+      return fail(host.where, "a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
+    if (!host.addresses.empty() && host.addresses.size() != ports.size())
+      return fail(host.where, "\"addresses\" of a [[host]] must have one address per plane, that is " +
+                                  std::to_string(ports.size()));
+  }
+  return true;
+}
+
+}  // namespace mrc

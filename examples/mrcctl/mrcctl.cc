@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// mrcctl: breaks and heals planes of this user's same-host links under running programs and shows their
+// state and that of the programs; finds out how programs reach the device on this machine. On request, and
+// only when told --yes, it writes the files of a permanent installation, or takes them back.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "dpdk_io/host/fault_page.h"
+#include "dpdk_io/host/run_directory.h"
+#include "examples/mrcctl/doctor.h"
+#include "examples/mrcctl/install.h"
+#include "examples/mrcctl/state.h"
+#include "examples/shared/stats_pages.h"
+#include "examples/terminal/program_words.h"
+
+namespace {
+
+constexpr char kUsage[] =
+    "usage: mrcctl planes                       show the planes\n"
+    "       mrcctl plane N black-hole           plane N loses every frame, its link still says up\n"
+    "       mrcctl plane N down                 plane N loses every frame and its link says down\n"
+    "       mrcctl plane N heal                 plane N works again\n"
+    "       mrcctl heal                         all planes work again\n"
+    "       mrcctl state                        tell what every running program does: queue pairs, timers,\n"
+    "                                           counters, and events if it was started with MRC_TRACE\n"
+    "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
+    "they can\n"
+    "       mrcctl tree DIRECTORY               make a tree for SYSFS_PATH that shows the device\n"
+    "       mrcctl install [--root DIR] [--blacklist-ib-core] [--yes]\n"
+    "                                           say which files would make the device permanent: driver "
+    "file\n"
+    "                                           and device file, and with --blacklist-ib-core one that "
+    "keeps\n"
+    "                                           the kernel's RDMA from loading; --yes: write them\n"
+    "       mrcctl uninstall [--root DIR] [--yes]\n"
+    "                                           say which of them would be removed; --yes: remove them. "
+    "Those\n"
+    "                                           that somebody has changed stay\n"
+    "       mrcctl --help | --version\n"
+    "Planes are numbered from 0. It acts on the programs of this user that share the run directory\n"
+    "(MRC_RUNDIR, else the user's own), running now or started later.\n";
+
+const char* describe(mrc::PlaneFault fault) {
+  switch (fault) {
+    case mrc::PlaneFault::kNone:
+      return "ok";
+    case mrc::PlaneFault::kBlackHole:
+      return "black hole (link up, frames vanish)";
+    case mrc::PlaneFault::kLinkDown:
+      return "down";
+  }
+  return "unknown";
+}
+
+// Of the running processes; 0 when there is none.
+uint32_t planes_in_use(const std::string& run_directory) {
+  uint32_t planes = 0;
+  for (const mrc::ProcessStats& process : mrc::StatsPages(run_directory).read())
+    planes = std::max(planes, process.planes);
+  return planes;
+}
+
+int show_planes(const std::string& run_directory, const mrc::FaultPage& page) {
+  const uint32_t planes = planes_in_use(run_directory);
+  bool any = false;
+  for (uint32_t plane = 0; plane < mrc::kPlanesMax; ++plane) {
+    const mrc::PlaneFault fault = page.planes[plane].load();
+    if (plane >= planes && fault == mrc::PlaneFault::kNone) continue;
+    std::printf("plane %u: %s\n", plane, describe(fault));
+    any = true;
+  }
+  if (!any) std::printf("no plane has a fault, and no program uses the device now\n");
+  return 0;
+}
+
+struct PlaneOrder {
+  unsigned long plane = 0;
+  mrc::PlaneFault fault = mrc::PlaneFault::kNone;
+};
+
+// The status if the words are wrong, else 0.
+int parse_plane(const char* number, std::string_view action, PlaneOrder* order) {
+  char* end = nullptr;
+  order->plane = std::strtoul(number, &end, 10);
+  if (end == number || *end != '\0' || order->plane >= mrc::kPlanesMax) {
+    std::fprintf(stderr, "mrcctl: plane '%s': planes are numbered 0 to %u\n", number, mrc::kPlanesMax - 1u);
+    return mrc::kCalledWrongly;
+  }
+  if (action == "black-hole")
+    order->fault = mrc::PlaneFault::kBlackHole;
+  else if (action == "down")
+    order->fault = mrc::PlaneFault::kLinkDown;
+  else if (action != "heal")
+    return mrc::refuse_word("mrcctl", action);
+  return 0;
+}
+
+int set_plane(const std::string& run_directory, mrc::FaultPage& page, const PlaneOrder& order) {
+  if (const uint32_t planes = planes_in_use(run_directory); planes > 0 && order.plane >= planes)
+    std::fprintf(stderr, "mrcctl: note: the running programs have only planes 0 to %u\n", planes - 1);
+  page.planes[order.plane].store(order.fault);
+  return 0;
+}
+
+int heal_all(mrc::FaultPage& page) {
+  for (auto& plane : page.planes) plane.store(mrc::PlaneFault::kNone);
+  return 0;
+}
+
+// How many words a command has, the program's name and its own among them; 0: there is no such command.
+int words_of(std::string_view command) {
+  if (command == "plane") return 4;
+  if (command == "tree") return 3;
+  for (const std::string_view alone : {"planes", "heal", "state", "doctor"})
+    if (command == alone) return 2;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (mrc::answer_words("mrcctl", kUsage, argc, argv)) return 0;
+  const std::string_view command = argc > 1 ? argv[1] : "";
+  if (command == "install") return mrc::install_files(argc - 2, argv + 2);
+  if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
+  const int words = words_of(command);
+  if (argc > 1 && words == 0) return mrc::refuse_word("mrcctl", command);
+  if (argc > 1 && argc > words) return mrc::refuse_word("mrcctl", argv[words]);
+  if (argc < words || argc < 2) {
+    std::fputs(kUsage, stderr);
+    return mrc::kCalledWrongly;
+  }
+  if (command == "doctor") return mrc::doctor();
+  if (command == "tree") return mrc::make_tree(argv[2]);
+  PlaneOrder order;
+  if (command == "plane")
+    if (const int status = parse_plane(argv[2], argv[3], &order); status != 0) return status;
+
+  std::string run_directory;
+  std::string error;
+  mrc::FaultPage* page = nullptr;
+  if (mrc::open_run_directory(&run_directory, &error)) page = mrc::map_fault_page(run_directory, &error);
+  if (page == nullptr) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 1;
+  }
+  int status = 0;
+  if (command == "state")
+    status = mrc::show_state(run_directory);
+  else if (command == "planes")
+    status = show_planes(run_directory, *page);
+  else if (command == "heal")
+    status = heal_all(*page);
+  else
+    status = set_plane(run_directory, *page, order);
+  mrc::unmap_fault_page(page);
+  return status;
+}

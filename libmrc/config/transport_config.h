@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Every knob of the transport, with its default.
+#pragma once
+
+#include <cstdint>
+
+#include "libmrc/congestion/controller.h"
+#include "libmrc/wire/frame.h"
+#include "libmrc/wire/time.h"
+
+namespace mrc {
+
+// What a reliable connection speaks on the wire.
+enum class Transport : uint8_t {
+  kMrc,        // MRC 1.0 and, if the peer has it too, the extension: the rest of RC
+  kMrcStrict,  // MRC 1.0 only: no SEND, READ, atomics; an immediate without a receive is an error
+  kRc,         // plain RoCEv2 RC: go-back-N by one path
+};
+
+// Settings of the transport that all queue pairs of a device share.
+struct TransportConfig {
+  // kNone: a window per queue pair. The others: one controller per peer, as `nscc` says.
+  CongestionAlgorithm congestion = CongestionAlgorithm::kNone;
+  NsccConfig nscc;
+  uint64_t link_rate_bps = 0;             // of all planes together; for the receiver-aware controller
+  uint32_t expected_senders = 0;          // hint for that controller, the usual degree of incast; 0 = unknown
+  uint32_t datagram_bytes_max = kMtuMax;  // what fits through the ports
+  uint32_t paths_per_plane = 32;
+  uint32_t backups_per_plane = 0;    // MRC 4.5: more paths per plane, which take the place of bad ones
+  uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
+  uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
+  uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
+  bool dynamic_mpr = false;  // MRC 2: tell the peer how many packets are welcome, and obey when it does
+  uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
+  uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
+  Nanoseconds reorder_window_min = 20 * kMicrosecond;
+  Nanoseconds silence_min = 100 * kMicrosecond;  // MRC 3.3 (d): before a probe asks for a sign of life
+  // A retry timer that was asked to be shorter is lengthened to this, as far as InfiniBand allows (4 times).
+  Nanoseconds timeout_min = 0;
+  Nanoseconds probe_interval = kMillisecond;
+  Nanoseconds probe_interval_max = kSecond;
+  bool coarse_timestamps = true;  // 1.024 us ticks: round trips of host software may pass 4 ms
+  uint8_t dscp_data = 0;          // MRC 7 [P]: NO_TRIM
+  uint8_t dscp_retransmission = 0;
+  uint8_t dscp_probe = 0;
+  uint8_t dscp_control = 46;
+  uint8_t dscp_trimmed = 12;
+  uint8_t dscp_trimmed_last_hop = 16;
+  // Of queue pairs that do not say.
+  Transport transport = Transport::kMrc;
+  bool strict = false;  // makes kMrcStrict of kMrc there
+  Transport default_transport() const {
+    return strict && transport == Transport::kMrc ? Transport::kMrcStrict : transport;
+  }
+};
+
+}  // namespace mrc

@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/mrc/responder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "libmrc/mrc/requester.h"
+#include "libmrc/work/atomic_operation.h"
+#include "libmrc/work/flush_operation.h"
+#include "libmrc/work/scatter.h"
+
+namespace mrc {
+
+namespace {
+constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at least 1 KiB
+constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
+}  // namespace
+
+void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers_max,
+                      uint32_t copied_segments) {
+  Responder fresh;  // memory is kept
+  fresh.window_ = std::move(window_);
+  fresh.order_ = std::move(order_);
+  fresh.slots_ = std::move(slots_);
+  fresh.ordered_ = std::move(ordered_);
+  fresh.answer_msn_ = std::move(answer_msn_);
+  *this = std::move(fresh);
+  config_ = &config;
+  window_.reset(config.window_packets, first);
+  order_.reset();
+  slots_.reset(config.immediates_max, copied_segments);
+  ordered_.clear();
+  ordered_max_ = answers_max;
+  answer_msn_.clear();
+  answer_msn_.make_first();
+}
+
+Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {
+  Trigger trigger;
+  trigger.psn = packet.bth.psn;
+  trigger.entropy = packet.entropy;
+  trigger.plane = plane;
+  trigger.retransmission = packet.bth.retransmission;
+  trigger.mark = packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
+  trigger.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
+  return trigger;
+}
+
+// ------------------------------------------------------------------------------------------- arrivals
+
+[[gnu::hot]] void Responder::on_request(Context& cx, const Packet& packet, Plane plane,
+                                        Requester& requester) {
+  const Psn psn = packet.bth.psn;
+  Counters& counters = cx.services.counters;
+  const Trigger trigger = trigger_of(packet, plane);
+  switch (window_.classify(psn)) {
+    case ReceiveWindow::Arrival::kOutOfWindow:
+      ++counters.out_of_window;
+      cx.note(TraceEvent::kOutOfWindow, psn);
+      // MRC 12.S8, 2 [P]: said at most once in a while.
+      if (cx.now - last_window_nack_ >= kWindowNackInterval) {
+        last_window_nack_ = cx.now;
+        send_nack(cx, packet, plane, NackReason::kPsnOutOfWindow);
+      }
+      return;
+    case ReceiveWindow::Arrival::kDuplicateBelow:
+      ack_due_ = true;  // the requester may have missed it
+      [[fallthrough]];
+    case ReceiveWindow::Arrival::kDuplicateAbove:
+      ++counters.duplicates;
+      cx.note(TraceEvent::kDuplicate, psn);
+      trigger_ = trigger;
+      sack_due_ = sack_wanted_ = sack_urgent_ = true;
+      return;
+    case ReceiveWindow::Arrival::kNew:
+      break;
+  }
+  if (fault_ && psn > fault_->psn) {  // the connection ends before it
+    ++counters.requests_in_vain;
+    return;
+  }
+
+  // Before it is told to anybody.
+  if (is_send(packet.bth.opcode) && packet.reth.key != MemoryKey{})
+    requester.on_done_word(cx, static_cast<uint32_t>(packet.reth.key));
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
+    cx.services.receiver_share.on_data(cx.peer_index, cx.now);
+  uint8_t passing = ReceiveWindow::kNothing;
+  order_.pass_over(window_, psn);  // unless it turns out to write
+  const Placed placed = place(cx, packet, &passing);
+  if (placed == Placed::kNotReady) send_not_ready(cx, packet, plane);
+  if (placed != Placed::kRecorded) {
+    ++counters.requests_refused;
+    return;
+  }
+  ++counters.requests_received;
+  cx.note(TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(packet.payload.size()));
+  if (packet.bth.ack_request) passing |= ReceiveWindow::kAckRequested;
+  window_.record(psn, passing);
+  received_bytes_ += nominal_size(static_cast<uint32_t>(packet.payload.size()));
+
+  // MRC 12.S5, 3.1, SPEC 7.5.2: what makes a SACK go out.
+  unsacked_bytes_ += std::max<uint32_t>(kSackCountMin, static_cast<uint32_t>(packet.payload.size()));
+  const bool wanted = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
+  if (wanted || packet.bth.ack_request || !anything_received_) {
+    trigger_ = trigger;
+    sack_due_ = true;
+    sack_wanted_ = sack_wanted_ || wanted;
+    sack_urgent_ = sack_urgent_ || packet.bth.retransmission;
+  }
+  anything_received_ = true;
+  advance(cx, requester);
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware && nothing_follows_ && window_.held() == 0)
+    cx.services.receiver_share.on_done(cx.peer_index);
+  // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
+  // learns which path it was.
+  if (trigger.mark != PathMark::kNone)
+    send_sack(cx, path_back(cx, plane, packet.entropy), trigger, std::nullopt);
+}
+
+// MRC 12.S7, 7: only the headers came through. If the data are here already, say so; else ask for them at
+// once.
+void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
+  ++cx.services.counters.trimmed_received;
+  cx.note(TraceEvent::kTrimmed, packet.bth.psn);
+  const ReceiveWindow::Arrival arrival = window_.classify(packet.bth.psn);
+  if (arrival == ReceiveWindow::Arrival::kOutOfWindow) return;
+  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
+    cx.services.receiver_share.on_data(cx.peer_index, cx.now);  // it wants to send
+  if (arrival != ReceiveWindow::Arrival::kNew || packet.bth.ack_request) {
+    // A trimmed packet has overtaken others, so it must not be the one whose path this SACK is about.
+    trigger_ = Trigger{};
+    trigger_.psn = window_.cumulative();
+    trigger_.plane = plane;
+    sack_due_ = sack_wanted_ = sack_urgent_ = true;
+  }
+  if (arrival != ReceiveWindow::Arrival::kNew) return;
+  send_nack(
+      cx, packet, plane,
+      packet.dscp == config_->dscp_trimmed_last_hop ? NackReason::kTrimmedLastHop : NackReason::kTrimmed);
+}
+
+Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* passing) {
+  const Opcode opcode = packet.bth.opcode;
+  if (is_message_end(opcode)) *passing |= ReceiveWindow::kEndsMessage;
+  if (is_write(opcode)) return place_write(cx, packet, passing);
+  if (is_send(opcode)) return place_send(cx, packet, passing);
+  if (is_read_response(opcode) || opcode == Opcode::kAtomicAcknowledge)
+    return place_answer(cx, packet, passing);
+  return hold_ordered(cx, packet, passing);
+}
+
+// ------------------------------------------------------------------------------------------------ WRITE
+
+Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint8_t* passing) {
+  uint8_t* to = nullptr;
+  if (!memory_allows(cx, packet, &to)) {
+    if (cx.connection.lossy) return lose(cx, packet, passing);
+    refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+    return Placed::kRecorded;
+  }
+  if (!packet.payload.empty() && !order_.make_place(window_, packet.bth.psn)) return Placed::kDropped;
+  if (has_immediate(packet.bth.opcode)) {
+    if (const Placed bound = bind_receive(cx, packet, passing); bound != Placed::kRecorded) return bound;
+    if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
+    if (slots_.at(packet.meth.receive_msn).lost) return lose(cx, packet, passing);
+    slots_.at(packet.meth.receive_msn).end(packet, packet.reth.message_bytes);
+    *passing |= ReceiveWindow::kConsumesReceive;
+  }
+  if (!packet.payload.empty()) {
+    const uint32_t losses = cx.services.memory.losses();
+    order_.place(window_, packet.bth.psn, to, packet.payload);
+    if (cx.services.memory.losses() != losses) {
+      if (!cx.connection.lossy) refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+      return Placed::kRecorded;
+    }
+    cx.services.counters.payload_bytes_placed += packet.payload.size();
+  }
+  return Placed::kRecorded;
+}
+
+// IBTA 9.8.2: over an unreliable connection a message that cannot be taken is lost, and nobody is told. If it
+// was to use a receive request, that one is left for the next message.
+Responder::Placed Responder::lose(Context& cx, const Packet& packet, uint8_t* passing) {
+  ++cx.services.counters.requests_lost;
+  const Opcode opcode = packet.bth.opcode;
+  if (!is_send(opcode) && !has_immediate(opcode)) return Placed::kRecorded;
+  if (!slots_.lose(cx, packet.meth.receive_msn)) {
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    return Placed::kRecorded;
+  }
+  if (!is_message_end(opcode)) return Placed::kRecorded;
+  slots_.at(packet.meth.receive_msn).end(packet, 0);
+  *passing |= ReceiveWindow::kConsumesReceive;
+  return Placed::kRecorded;
+}
+
+// MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
+// start of a First and the end of a Last give all of it, and around a Middle there is at least one path MTU
+// before and one byte behind.
+bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) const {
+  const Reth& reth = packet.reth;
+  if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
+  if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
+  const MemoryRegion* region = cx.services.memory.find(reth.key);
+  const Accessor& by = cx.connection.domain;
+  if (region == nullptr || region->domain != by.domain || (region->access & kRemoteWrite) == 0) return false;
+  if (region->owner != Qpn{} && region->owner != by.qpn) return false;
+  const uint64_t bytes = packet.payload.size();
+  if (!region->contains(reth.address, bytes) || reth.message_bytes > region->bytes) return false;
+  const Opcode opcode = packet.bth.opcode;
+  if (is_message_start(opcode)) {
+    if (!region->contains(reth.address, reth.message_bytes)) return false;
+  } else if (is_message_end(opcode)) {
+    if (bytes > reth.message_bytes ||
+        !region->contains(reth.address - (reth.message_bytes - bytes), reth.message_bytes))
+      return false;
+  } else {
+    if (reth.address - region->address < cx.connection.mtu || !region->contains(reth.address, bytes + 1))
+      return false;
+  }
+  *to = region->place_of(reth.address);
+  return cx.services.memory.present(*region, *to, bytes, kRemoteWrite);
+}
+
+// ------------------------------------------------------------------------------------- SEND and receives
+
+// Gives the message of this packet its receive request.
+Responder::Placed Responder::bind_receive(Context& cx, const Packet& packet, uint8_t* passing) {
+  switch (slots_.bind(cx, packet.meth.receive_msn)) {
+    case ReceiveSlots::Bind::kBound:
+      // A second end for the same number cannot be right.
+      if (is_message_end(packet.bth.opcode) && slots_.at(packet.meth.receive_msn).ended)
+        refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+      return Placed::kRecorded;
+    case ReceiveSlots::Bind::kNotReady:
+      if (cx.connection.lossy && slots_.lose(cx, packet.meth.receive_msn)) return Placed::kRecorded;
+      if (!cx.connection.strict) return Placed::kNotReady;
+      // MRC 2: there is no "receiver not ready" in MRC; it ends the connection.
+      refuse(packet.bth.psn, Aeth::kNakRemoteOperation, false, passing);
+      return Placed::kRecorded;
+    case ReceiveSlots::Bind::kHeldBack:
+      return Placed::kDropped;
+    case ReceiveSlots::Bind::kOutOfRange:
+      break;
+  }
+  // MRC 2: more in flight than agreed.
+  refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+  return Placed::kRecorded;
+}
+
+Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8_t* passing) {
+  if (const Placed bound = bind_receive(cx, packet, passing); bound != Placed::kRecorded) return bound;
+  if ((*passing & ReceiveWindow::kFaulty) != 0) return Placed::kRecorded;
+  ReceiveSlots::Slot& slot = slots_.at(packet.meth.receive_msn);
+  if (slot.lost) return lose(cx, packet, passing);
+  if (packet.reth.address + packet.payload.size() > packet.reth.message_bytes) {
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    return Placed::kRecorded;
+  }
+  if (total_bytes(slot.segments) < packet.reth.message_bytes) slot.too_long = true;
+  const bool fits = !slot.too_long && scatter(cx.services.memory, cx.receiver(), slot.segments,
+                                              packet.reth.address, packet.payload);
+  if (!fits) {
+    refuse(packet.bth.psn, slot.too_long ? Aeth::kNakInvalidRequest : Aeth::kNakRemoteOperation, true,
+           passing);
+    return Placed::kRecorded;
+  }
+  cx.services.counters.payload_bytes_placed += packet.payload.size();
+  if (is_message_end(packet.bth.opcode)) {
+    slot.end(packet, packet.reth.message_bytes);
+    *passing |= ReceiveWindow::kConsumesReceive;
+  }
+  return Placed::kRecorded;
+}
+
+void Responder::deliver_receive(Context& cx, Psn psn) {
+  ReceiveSlots::Slot& slot = slots_.front();
+  if (!slot.bound || !slot.ended || slot.last_psn != psn) {
+    nak_ = ResponderFault{psn, Aeth::kNakInvalidRequest, false};
+    return;
+  }
+  if (slot.invalidates && !cx.services.memory.invalidate(MemoryKey{slot.immediate}, cx.connection.domain)) {
+    nak_ = ResponderFault{psn, Aeth::kNakRemoteAccess, false};
+    return;
+  }
+  if (!slots_.deliver(cx)) nak_ = ResponderFault{psn, Aeth::kNakRemoteOperation, false};
+}
+
+// --------------------------------------------------------------------------------------- READ and atomics
+
+size_t Responder::held_ordered() const {
+  return static_cast<size_t>(
+      std::count_if(ordered_.begin(), ordered_.end(), [](const Ordered& entry) { return entry.used; }));
+}
+
+// A place for one more; null: there is no memory for it.
+Responder::Ordered* Responder::free_ordered() noexcept {
+  for (Ordered& each : ordered_)
+    if (!each.used) return &each;
+  try {
+    return &ordered_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+// READs, atomics and FLUSHes look at memory, so they wait until everything before them has arrived.
+Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
+  const Opcode opcode = packet.bth.opcode;
+  const uint8_t right = opcode == Opcode::kReadRequest ? uint8_t{kRemoteRead}
+                        : opcode == Opcode::kFlush     ? uint8_t{kRemoteFlush}
+                                                       : atomic_right(opcode);
+  const size_t held = held_ordered();
+  if (held >= ordered_max_) {
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);  // more than agreed on
+    return Placed::kRecorded;
+  }
+  if ((cx.connection.remote_access & right) == 0) {
+    refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
+    return Placed::kRecorded;
+  }
+  // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
+  Ordered* const free = free_ordered();
+  if (free == nullptr || !cx.responses.make_room(held + 1)) return Placed::kDropped;
+  *free = {true, packet.bth.psn, opcode, packet.meth.msn, packet.reth, packet.atomic, packet.feth};
+  *passing |= ReceiveWindow::kOrdered;
+  return Placed::kRecorded;
+}
+
+void Responder::carry_out(Context& cx, Psn psn) {
+  const auto entry = std::find_if(ordered_.begin(), ordered_.end(),
+                                  [psn](const Ordered& each) { return each.used && each.psn == psn; });
+  const Ordered ordered = *entry;
+  entry->used = false;
+  if (ordered.opcode == Opcode::kFlush) return carry_out_flush(cx, ordered);
+  if (ordered.opcode != Opcode::kReadRequest) return carry_out_atomic(cx, ordered);
+  const Reth& reth = ordered.reth;
+  if (reth.message_bytes > 0 && cx.services.memory.translate(reth.key, cx.connection.domain, reth.address,
+                                                             reth.message_bytes, kRemoteRead) == nullptr) {
+    nak_ = ResponderFault{psn, Aeth::kNakRemoteAccess, false};
+    return;
+  }
+  ++cx.services.counters.reads_served;
+  cx.responses.push({false, ordered.msn, reth.message_bytes, reth.address, reth.key, 0, psn});
+}
+
+void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
+  uint64_t before = 0;
+  const uint8_t syndrome = execute_atomic(cx, ordered.opcode, ordered.atomic, &before);
+  if (syndrome != Aeth::kAck) {
+    nak_ = ResponderFault{ordered.psn, syndrome, false};
+    return;
+  }
+  cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
+}
+
+// Answered as an atomic is, without a result.
+void Responder::carry_out_flush(Context& cx, const Ordered& ordered) {
+  const uint8_t syndrome = execute_flush(cx, ordered.feth, ordered.reth);
+  if (syndrome != Aeth::kAck) {
+    nak_ = ResponderFault{ordered.psn, syndrome, false};
+    return;
+  }
+  cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, 0, ordered.psn});
+}
+
+// Data that answer a READ or atomic of ours.
+Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uint8_t* passing) {
+  const auto index = cx.reads.find(packet.meth.msn);
+  if (!index) {
+    refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
+    return Placed::kRecorded;
+  }
+  const Psn psn = packet.bth.psn;
+  const bool ends = is_message_end(packet.bth.opcode);
+  const auto above = static_cast<uint64_t>(psn - window_.expected());
+  if (ends && !answer_msn_.make_room(window_.expected().value(), above + 1)) return Placed::kDropped;
+  const SendRequest& request = cx.send_queue.at(*index);
+  const std::span<const Segment> segments{request.segments(), request.segment_count};
+  bool fits;
+  if (packet.bth.opcode == Opcode::kAtomicAcknowledge) {
+    uint8_t result[sizeof(uint64_t)];
+    std::memcpy(result, &packet.atomic_ack.original, sizeof result);
+    fits = request.operation != Operation::kRead &&
+           (!brings_data(request.operation) ||
+            scatter(cx.services.memory, cx.connection.domain, segments, 0, result));
+  } else {
+    fits = request.operation == Operation::kRead && packet.reth.message_bytes == request.bytes &&
+           packet.reth.address + packet.payload.size() <= request.bytes &&
+           scatter(cx.services.memory, cx.connection.domain, segments, packet.reth.address, packet.payload);
+    if (fits) cx.services.counters.payload_bytes_placed += packet.payload.size();
+  }
+  if (!fits) {
+    refuse(psn, Aeth::kNakRemoteOperation, false, passing);
+    return Placed::kRecorded;
+  }
+  cx.reads.count_placed();
+  if (ends) {
+    *passing |= ReceiveWindow::kEndsAnswer;
+    answer_msn_.at(psn.value()) = packet.meth.msn;
+  }
+  return Placed::kRecorded;
+}
+
+// ------------------------------------------------------------------------------------------- in order
+
+void Responder::refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing) {
+  if (!fault_ || psn < fault_->psn) fault_ = ResponderFault{psn, syndrome, in_receive};
+  *passing |= ReceiveWindow::kFaulty;
+}
+
+void Responder::advance(Context& cx, Requester& requester) {
+  while (!nak_) {
+    const uint8_t passing = window_.pass();
+    if (passing == ReceiveWindow::kNothing) return;
+    const Psn psn = window_.cumulative();
+    if ((passing & ReceiveWindow::kFaulty) != 0) {
+      nak_ = fault_;
+      return;
+    }
+    if ((passing & ReceiveWindow::kConsumesReceive) != 0) deliver_receive(cx, psn);
+    if ((passing & ReceiveWindow::kOrdered) != 0) carry_out(cx, psn);
+    if (nak_) return;
+    if ((passing & ReceiveWindow::kEndsAnswer) != 0) requester.on_answer(cx, answer_msn_.at(psn.value()));
+    if ((passing & ReceiveWindow::kEndsMessage) != 0) {
+      ++msn_;
+      cx.responses.note_done(psn);
+    }
+    // MRC 3.1: who has nothing more to send asks for an answer.
+    nothing_follows_ =
+        (passing & ReceiveWindow::kEndsMessage) != 0 && (passing & ReceiveWindow::kAckRequested) != 0;
+    if ((passing & ReceiveWindow::kAckRequested) != 0) ack_due_ = true;
+  }
+}
+
+}  // namespace mrc

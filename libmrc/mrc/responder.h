@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Places arriving packets in memory in whatever order they come, does in order what needs order (immediates,
+// SENDs, READs, atomics), and answers: SACKs for what arrived, transport acknowledgements for what is done.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "libmrc/containers/growing_ring.h"
+#include "libmrc/mrc/write_order.h"
+#include "libmrc/reliability/receive_window.h"
+#include "libmrc/wire/packet.h"
+#include "libmrc/work/context.h"
+#include "libmrc/work/receive_slots.h"
+#include "libmrc/work/responder_fault.h"
+
+namespace mrc {
+
+class Requester;
+
+class Responder {
+ public:
+  // `copied_segments`: of the shared receive queue, 0 if there is none.
+  void reset(const TransportConfig& config, Psn first, uint32_t answers_max, uint32_t copied_segments);
+
+  void on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester);
+  void on_trimmed(Context& cx, const Packet& packet, Plane plane);
+  void on_probe(Context& cx, const Packet& packet, Plane plane);
+  // A request for a queue pair that has ended with a NAK: the requester may not have heard it.
+  void repeat_nak(Context& cx, Plane plane);
+  // Ends the connection because of a request that has had its turn already.
+  // Whether it is a packet that has not come yet, in the window.
+  bool takes_next(Psn psn) const { return window_.classify(psn) == ReceiveWindow::Arrival::kNew; }
+  void fault_now(Psn psn, uint8_t syndrome) {
+    if (!nak_) nak_ = ResponderFault{psn, syndrome, false};
+  }
+
+  // Whether an answer waits to be sent, and sending it. Those that speak of losses are urgent. The others may
+  // wait for one burst, so that they ride behind the data the application sends in return (`behind`: its
+  // path): a peer that hears of its completion first may stop polling before the data come.
+  bool control_due() const { return sack_due_ || ack_due_ || probe_count_ > 0; }
+  bool acknowledgement_due() const { return ack_due_; }
+  bool control_urgent() const { return sack_urgent_ || probe_count_ > 0; }
+  void send_control_packets(Context& cx, PathId behind);
+
+  // Set once a request broke a rule and its turn came: the queue pair must enter the error state.
+  const ResponderFault* fault() const { return nak_ ? &*nak_ : nullptr; }
+
+  ReceiveSlots& slots() { return slots_; }
+  Psn expected() const { return window_.expected(); }  // the first that is missing
+  bool has_received() const { return anything_received_; }
+  const ReceiveWindow& window() const { return window_; }
+
+ private:
+  // A READ, atomic or FLUSH that waits for its turn.
+  struct Ordered {
+    bool used = false;
+    Psn psn;
+    Opcode opcode{};
+    uint16_t msn = 0;
+    Reth reth;
+    AtomicEth atomic;
+    Feth feth;
+  };
+  // The packet that asked for the next SACK.
+  struct Trigger {
+    Psn psn;
+    Entropy entropy{};
+    Plane plane = 0;
+    bool retransmission = false;
+    PathMark mark = PathMark::kNone;
+    uint16_t timestamp = 0;
+  };
+  struct ProbeAnswer {
+    Trigger trigger;
+    uint16_t id = 0;
+  };
+  // What became of a new packet: nothing is recorded of one that is refused for now.
+  enum class Placed : uint8_t { kRecorded, kNotReady, kDropped };
+
+  Placed place(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_write(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_answer(Context& cx, const Packet& packet, uint8_t* passing);
+  size_t held_ordered() const;
+  Ordered* free_ordered() noexcept;
+  Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed lose(Context& cx, const Packet& packet, uint8_t* passing);
+  bool memory_allows(Context& cx, const Packet& packet, uint8_t** to) const;
+  void refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
+
+  void advance(Context& cx, Requester& requester);
+  void deliver_receive(Context& cx, Psn psn);
+  void carry_out(Context& cx, Psn psn);
+  void carry_out_atomic(Context& cx, const Ordered& ordered);
+  void carry_out_flush(Context& cx, const Ordered& ordered);
+
+  void send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe);
+  void answer_probes(Context& cx);
+  void send_acknowledge(Context& cx, PathId path);
+  void send_not_ready(Context& cx, const Packet& packet, Plane plane);
+  void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
+  Trigger trigger_of(const Packet& packet, Plane plane) const;
+
+  const TransportConfig* config_ = nullptr;
+  ReceiveWindow window_;
+  WriteOrder order_;
+  uint32_t msn_ = 0;              // messages completed in order
+  uint64_t received_bytes_ = 0;   // of new packets, nominal (SPEC 8.3.1)
+  bool nothing_follows_ = false;  // behind the cumulative PSN, as far as the requester has said
+  uint32_t unsacked_bytes_ = 0;   // MRC 3.1, sack_trigger_cnt
+  bool anything_received_ = false;
+  bool sack_due_ = false;
+  bool sack_wanted_ = false;  // an ACK alone does not do
+  bool sack_urgent_ = false;  // it does not wait for a burst
+  bool ack_due_ = false;
+  Trigger trigger_;
+  std::array<ProbeAnswer, 16> probes_{};  // to be answered at the end of the burst
+  uint32_t probe_count_ = 0;
+  Nanoseconds last_window_nack_ = 0;
+
+  ReceiveSlots slots_;
+  std::vector<Ordered> ordered_;  // as many as have ever waited at once
+  uint32_t ordered_max_ = 0;
+  GrowingRing<uint16_t> answer_msn_;     // by PSN: the request that a packet in the window ends the answer to
+  std::optional<ResponderFault> fault_;  // the lowest faulty packet that has arrived
+  std::optional<ResponderFault> nak_;    // it has had its turn
+};
+
+}  // namespace mrc

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Who is connected to whom: addresses, next hops per plane, and the limits agreed on.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "libmrc/memory/memory_table.h"
+#include "libmrc/path/path_set.h"
+#include "libmrc/peer/frame_table.h"
+#include "libmrc/wire/identifiers.h"
+
+namespace mrc {
+
+// Whether the peer speaks the extension (SEND, READ, atomics) beside MRC 1.0.
+enum class PeerExtension : uint8_t {
+  kUnknown,
+  kSupported,
+  kRefused,
+  kUnanswered,  // it does not say
+};
+
+// MRC 1.4: a SACK tells the MPR in units of so many PSNs.
+inline constexpr uint32_t kMprUnit = 128;
+
+struct Connection {
+  Qpn local_qpn;
+  Qpn remote_qpn;
+  IpAddress source;
+  IpAddress destination;
+  uint32_t mtu = 1024;
+  uint8_t dscp = 0;                     // asked for; 0 = the device's
+  uint8_t remote_access = 0;            // AccessRight bits the peer has
+  Accessor domain{ProtectionDomain{}};  // this queue pair, to the memory
+  bool strict = false;                  // MRC 1.0 only
+  bool lossy = false;                   // messages that cannot be taken are lost, and nobody is told
+  bool xrc = false;                     // its packets are those of XRC
+  PeerExtension extension = PeerExtension::kUnknown;
+  uint8_t reads_max = 16;          // READs and atomics of ours that may wait for an answer (max_rd_atomic)
+  uint8_t answers_max = 16;        // the same of the peer's (max_dest_rd_atomic)
+  uint8_t rnr_timer = 12;          // IBTA code of the delay we ask for when no receive request is there
+  uint8_t rnr_retry = 7;           // 7 = for ever
+  uint32_t mpr = UINT32_MAX;       // what we let the peer have; with dynamic MPR it is told
+  uint32_t send_mpr = UINT32_MAX;  // what the peer lets us have, before it says anything
+  bool dynamic_mpr = false;        // MRC 2: tell the peer how much is welcome, and obey when it does
+  uint16_t immediates_max = 0;     // max_wimm: WriteImm messages that we may have under way
+
+  PlaneMask resolved = 0;        // planes whose next hop is known
+  bool srv6 = false;             // every path has an outer destination of its own
+  bool segment_routing = false;  // and a routing header with a segment of its own
+  // Valid where resolved: who is there, and ready headers.
+  std::array<MacAddress, kPlanesMax> next_hops{};
+  std::array<const PlaneFrames*, kPlanesMax> frames{};
+};
+
+}  // namespace mrc

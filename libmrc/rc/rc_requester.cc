@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/rc/rc_requester.h"
+
+#include <algorithm>
+
+#include "libmrc/rc/rc_path.h"
+#include "libmrc/work/gather.h"
+#include "libmrc/work/message_form.h"
+#include "libmrc/work/request_completion.h"
+
+namespace mrc {
+
+namespace {
+constexpr uint32_t kWindowMin = 128;
+constexpr uint32_t kWindowMax = 512;
+// IBTA 9.7.1: no more than 2^23 PSNs may be outstanding; one message gets half of that.
+constexpr uint32_t kPsnsMax = 1u << 22;
+// At least one packet in so many asks for an acknowledgement. Soft-RoCE sends none that was not asked for;
+// with too few a slow peer seems dead in the midst of a long message, although it takes packet after packet.
+constexpr uint32_t kAskEvery = 16;
+static_assert(kAskEvery <= kWindowMin / 4);
+}  // namespace
+
+void RcRequester::reset(const TransportConfig& config, Psn first) {
+  const RetryPolicy retry = retry_;
+  *this = RcRequester{};
+  retry_ = retry;
+  retry_.progress();
+  window_ = std::clamp(std::min<uint32_t>(config.window_packets, config.window_bytes / kMtuMax), kWindowMin,
+                       kWindowMax);
+  oldest_ = next_ = at_ = first;
+}
+
+RcRequester::Burst RcRequester::transmit(Context& cx, size_t budget) {
+  Burst burst;
+  if (!has_work(cx)) {
+    held_up_ = false;
+    return burst;
+  }
+  size_t room = rc_room(cx);
+  while (burst.packets < budget && !failure_ && prepare(cx)) {
+    uint8_t* buffer = room > 0 ? rc_begin(cx) : nullptr;
+    if (buffer == nullptr) {
+      hold_up(cx);
+      burst.blocked = true;
+      break;
+    }
+    held_up_ = false;
+    if (!send_packet(cx, buffer)) break;
+    ++burst.packets;
+    --room;
+  }
+  return burst;
+}
+
+bool RcRequester::has_work(const Context& cx) const {
+  if (failure_ || cx.now < not_ready_until_) return false;
+  if (going_back()) return !held_back();
+  if (in_flight() >= window_) return false;
+  return cursor_ != started_ || (!local_error_ && may_start(cx, started_));
+}
+
+// ------------------------------------------------------------------------------------- starting requests
+
+// Makes sure that there is a packet to send at the cursor. False: there is none, or it has to wait.
+bool RcRequester::prepare(Context& cx) {
+  if (going_back()) return !held_back();
+  if (in_flight() >= window_) return false;
+  return cursor_ != started_ || start_request(cx);
+}
+
+bool RcRequester::may_start(const Context& cx, uint64_t index) const {
+  if (!cx.start_requests || index == cx.send_queue.tail()) return false;
+  const SendRequest& request = cx.send_queue.at(index);
+  // What is under way may still have to be sent again from memory that a local operation takes away.
+  if (is_local(request.operation)) return cx.send_queue.head() == index;
+  if (awaits_answer(request.operation)) {
+    // IBTA 9.7.3: no more than the peer can answer at a time.
+    if (answers_awaited_ >= cx.connection.reads_max) return false;
+    if (request.operation == Operation::kRead &&
+        static_cast<uint32_t>(next_ - oldest_) + packet_count(request.bytes, cx.connection.mtu) >
+            2 * kPsnsMax - 1)
+      return false;
+  }
+  // IBTA 10.8.3.3: a fence waits for all READs and atomics before it.
+  return (request.flags & kFence) == 0 || answers_awaited_ == 0;
+}
+
+CompletionStatus RcRequester::check(const Context& cx, const SendRequest& request) const {
+  if (packet_count(request.bytes, cx.connection.mtu) > kPsnsMax) return CompletionStatus::kLocalLengthError;
+  return check_local_memory(cx, request);
+}
+
+// Does the local operations that are next in the queue. False: one of them failed, or must wait.
+bool RcRequester::pass_local_operations(Context& cx) {
+  while (started_ != cx.send_queue.tail() && is_local(cx.send_queue.at(started_).operation)) {
+    if (!may_start(cx, started_)) return false;
+    const SendRequest& request = cx.send_queue.at(started_);
+    const CompletionStatus status = carry_out_locally(cx, request);
+    if (status != CompletionStatus::kSuccess) {
+      local_error_ = failure_ = status;
+      return false;
+    }
+    ++cx.services.counters.messages_completed;
+    if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
+    cursor_ = ++started_;
+  }
+  return !failure_;
+}
+
+// IBTA 9.7.3: every packet of a message has a PSN; a READ has as many as its response has packets.
+bool RcRequester::start_request(Context& cx) {
+  if (local_error_ || !pass_local_operations(cx) || !may_start(cx, started_)) return false;
+  SendRequest& request = cx.send_queue.at(started_);
+  const CompletionStatus status = check(cx, request);
+  if (status != CompletionStatus::kSuccess) {
+    // What is before it completes first.
+    local_error_ = status;
+    if (cx.send_queue.head() == started_) failure_ = status;
+    return false;
+  }
+  const uint32_t psns = is_atomic(request.operation) ? 1 : packet_count(request.bytes, cx.connection.mtu);
+  request.first_psn = next_;
+  request.last_psn = next_ + static_cast<int32_t>(psns - 1);
+  if (awaits_answer(request.operation)) ++answers_awaited_;
+  ++started_;
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------- sending packets
+
+bool RcRequester::send_packet(Context& cx, uint8_t* buffer) {
+  const SendRequest& request = cx.send_queue.at(cursor_);
+  const bool again = going_back();
+  const bool awaits = awaits_answer(request.operation);
+  if (!busy() || at_ == oldest_) unmoved_.restart(cx.now);
+  if (!write_packet(cx, request, buffer)) return false;
+  const Psn behind = awaits ? request.last_psn + 1 : at_ + 1;
+  if (again) {
+    ++repeated_;
+    ++(cx.services.counters.*cause_);
+  } else {
+    ++cx.services.counters.data_packets_sent;
+    if (awaits) {
+      answer_psns_ += static_cast<uint32_t>(behind - at_);
+    } else {
+      const uint32_t offset = static_cast<uint32_t>(at_ - request.first_psn) * cx.connection.mtu;
+      cx.services.counters.payload_bytes_sent += std::min(cx.connection.mtu, request.bytes - offset);
+    }
+    next_ = behind;
+  }
+  at_ = behind;
+  if (at_ > request.last_psn) ++cursor_;
+  return true;
+}
+
+// IBTA 9.7.5 answers only what asks: whenever a completion waits for it, nothing follows that would ask, or
+// the window would close; and often enough that a responder which answers only when asked keeps the window
+// open.
+bool RcRequester::wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const {
+  if (unasked_ + 1 >= kAskEvery) return true;
+  if (at_ + 1 == next_) return true;  // the last of those repeated
+  if (going_back() && repeated_ + 1 >= repeat_limit_) return true;
+  if (!going_back() && in_flight() + 1 >= window_) return true;
+  if (!last) return false;
+  if (cx.signal_all || (request.flags & kSignaled) != 0 || awaits_answer(request.operation)) return true;
+  const uint64_t following = cursor_ + 1;
+  return following == started_ && !may_start(cx, following);
+}
+
+// IBTA A19: eight bytes behind a RETH.
+bool RcRequester::write_atomic_write(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  constexpr uint32_t kBytes = sizeof(uint64_t);
+  Bth bth = rc_bth(cx, Opcode::kRcAtomicWriteOnWire, at_);
+  bth.ack_request = true;
+  FrameWriter frame = rc_frame(cx, buffer, Bth::kBytes + Reth::kBytes + kBytes);
+  frame.add(bth);
+  frame.add(Reth{request.remote_address, request.remote_key, kBytes});
+  frame.end_headers();
+  if (!gather(cx, request, 0, kBytes, &frame)) {
+    failure_ = CompletionStatus::kLocalProtectionError;
+    return false;
+  }
+  unasked_ = 0;
+  rc_commit(cx, frame.finish(0));
+  return true;
+}
+
+// IBTA A19: FETH and RETH.
+void RcRequester::write_flush(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  Bth bth = rc_bth(cx, Opcode::kRcFlushOnWire, at_);
+  bth.ack_request = true;
+  FrameWriter frame = rc_frame(cx, buffer, Bth::kBytes + Feth::kBytes + Reth::kBytes);
+  frame.add(bth);
+  frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
+  frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
+  frame.end_headers();
+  unasked_ = 0;
+  rc_commit(cx, frame.finish(0));
+}
+
+bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t* buffer) {
+  if (request.operation == Operation::kFlush) {
+    write_flush(cx, request, buffer);
+    return true;
+  }
+  if (request.operation == Operation::kAtomicWrite) return write_atomic_write(cx, request, buffer);
+  const uint32_t mtu = cx.connection.mtu;
+  const bool awaits = awaits_answer(request.operation);
+  const bool reads = request.operation == Operation::kRead;
+  const bool first = awaits || at_ == request.first_psn;
+  const bool last = awaits || at_ == request.last_psn;
+  const uint32_t offset = static_cast<uint32_t>(at_ - request.first_psn) * mtu;
+  const uint32_t bytes = awaits ? 0 : std::min(mtu, request.bytes - offset);
+  const uint32_t pad = -bytes & 3;
+  Bth bth = rc_bth(cx, to_plain_rc(message_opcode(request.operation, first, last)), at_);
+  bth.pad_bytes = static_cast<uint8_t>(pad);
+  bth.solicited = last && consumes_receive(request.operation) && (request.flags & kSolicited) != 0;
+  bth.ack_request = wants_acknowledgement(cx, request, last);
+
+  const bool writes = request.operation == Operation::kWrite || request.operation == Operation::kWriteImm;
+  const bool atomic = awaits && !reads;
+  const bool has_reth = reads || (writes && first);
+  const bool immediate = last && has_immediate(bth.opcode);
+  const bool invalidate = last && has_invalidate(bth.opcode);
+  const bool xrc = cx.connection.xrc;
+  const size_t transport_bytes = Bth::kBytes + (xrc ? Xeth::kBytes : 0) + (has_reth ? Reth::kBytes : 0) +
+                                 (atomic ? AtomicEth::kBytes : 0) +
+                                 (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
+  FrameWriter frame = rc_frame(cx, buffer, transport_bytes);
+  frame.add(bth);
+  if (xrc) frame.add(Xeth{request.named_queue()});
+  // IBTA 9.7.3: a READ is repeated from the first packet of its response that is missing.
+  if (has_reth) frame.add(Reth{request.remote_address + offset, request.remote_key, request.bytes - offset});
+  if (atomic) {
+    const bool swap = request.operation == Operation::kCompareSwap;
+    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : request.compare_add,
+                        swap ? request.compare_add : 0});
+  }
+  if (immediate) frame.add_immediate(request.immediate);
+  if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
+  frame.end_headers();
+  if (!gather(cx, request, offset, bytes, &frame)) {
+    failure_ = CompletionStatus::kLocalProtectionError;
+    return false;
+  }
+  unasked_ = bth.ack_request ? 0 : unasked_ + 1;
+  rc_commit(cx, frame.finish(pad));
+  return true;
+}
+
+}  // namespace mrc

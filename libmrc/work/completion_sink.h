@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Where completions of one burst go, and which queues have to be told of them at its end.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "libmrc/containers/linked_list.h"
+#include "libmrc/work/completion_queue.h"
+
+namespace mrc {
+
+// Collects which completion queues were pushed to, so that the owner is told once per burst.
+class CompletionSink {
+ public:
+  // False: the queue has overrun.
+  [[gnu::hot]] bool push(CompletionQueue* queue, const Completion& completion) {
+    ++pushed_;
+    const bool before = queue->overrun();
+    const bool fits = queue->push(completion);
+    if (queue->shared()) [[unlikely]]
+      return push_shared(queue, fits, before);
+    if (fits) {
+      touched_.push_back(queue->pushed_to);
+      return true;
+    }
+    if (!before) overrun_.push_back(queue->overran);  // it is told once
+    return false;
+  }
+  template <typename Pushed, typename Overrun>
+  void drain(Pushed&& pushed, Overrun&& overrun) {
+    while (!touched_.empty()) pushed(touched_.pop_front());
+    while (!overrun_.empty()) overrun(overrun_.pop_front());
+    if (shared_.empty()) [[likely]]
+      return;
+    for (const Shared& shared : shared_) {
+      if (shared.pushed) pushed(*shared.queue);
+      if (shared.overrun) overrun(*shared.queue);
+    }
+    shared_.clear();
+  }
+  size_t pushed() const { return pushed_; }
+  // A shared queue that is being destroyed; nobody pushes into it any more.
+  void forget(const CompletionQueue* queue) {
+    std::erase_if(shared_, [queue](const Shared& shared) { return shared.queue == queue; });
+  }
+
+ private:
+  // Of a queue that other engines push into, too: its own list nodes are not ours.
+  struct Shared {
+    CompletionQueue* queue;
+    bool pushed;
+    bool overrun;
+  };
+  bool push_shared(CompletionQueue* queue, bool fits, bool overrun_before) {
+    auto known = shared_.begin();
+    while (known != shared_.end() && known->queue != queue) ++known;
+    if (known == shared_.end()) known = shared_.insert(known, {queue, false, false});
+    known->pushed = known->pushed || fits;
+    known->overrun = known->overrun || (!fits && !overrun_before);
+    return fits;
+  }
+
+  LinkedList<CompletionQueue> touched_;
+  LinkedList<CompletionQueue> overrun_;
+  std::vector<Shared> shared_;
+  size_t pushed_ = 0;
+};
+
+}  // namespace mrc

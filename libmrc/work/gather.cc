@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "libmrc/work/gather.h"
+
+#include <algorithm>
+
+namespace mrc {
+
+[[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
+  if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
+  const uint8_t rights = brings_data(request.operation) ? kLocalWrite : kLocalRead;
+  for (uint32_t i = 0; i < request.segment_count; ++i) {
+    const Segment& segment = request.segments()[i];
+    if (segment.bytes == 0) continue;
+    if (cx.services.memory.translate(segment.key, cx.connection.domain, segment.address, segment.bytes,
+                                     rights) == nullptr)
+      return CompletionStatus::kLocalProtectionError;
+  }
+  return CompletionStatus::kSuccess;
+}
+
+[[gnu::hot]] bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
+                         FrameWriter* frame) {
+  if ((request.flags & kInline) != 0) {
+    frame->add_payload(request.inline_data() + offset, bytes);
+    return true;
+  }
+  for (uint32_t i = 0; i < request.segment_count && bytes > 0; ++i) {
+    const Segment& segment = request.segments()[i];
+    if (offset >= segment.bytes) {
+      offset -= segment.bytes;
+      continue;
+    }
+    const uint32_t part = std::min(bytes, segment.bytes - offset);
+    const uint8_t* from = cx.services.memory.translate(segment.key, cx.connection.domain,
+                                                       segment.address + offset, part, kLocalRead);
+    if (from == nullptr) return false;
+    const uint32_t losses = cx.services.memory.losses();
+    frame->add_payload(from, part);
+    if (cx.services.memory.losses() != losses) return false;
+    bytes -= part;
+    offset = 0;
+  }
+  return bytes == 0;
+}
+
+bool gather(const Context& cx, const SendRequest& request, uint8_t* to) {
+  if ((request.flags & kInline) != 0) {
+    std::copy_n(request.inline_data(), request.bytes, to);
+    return true;
+  }
+  for (uint32_t i = 0; i < request.segment_count; ++i) {
+    const Segment& segment = request.segments()[i];
+    if (segment.bytes == 0) continue;
+    const uint8_t* from = cx.services.memory.translate(segment.key, cx.connection.domain, segment.address,
+                                                       segment.bytes, kLocalRead);
+    if (from == nullptr) return false;
+    const uint32_t losses = cx.services.memory.losses();
+    to = std::copy_n(from, segment.bytes, to);
+    if (cx.services.memory.losses() != losses) return false;
+  }
+  return true;
+}
+
+}  // namespace mrc

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The local memory of a send request: whether it may be used, and its way into a frame.
+#pragma once
+
+#include <cstdint>
+
+#include "libmrc/wire/frame.h"
+#include "libmrc/work/context.h"
+#include "libmrc/work/work_queue.h"
+
+namespace mrc {
+
+// Whether every segment is registered with the right that the operation needs.
+CompletionStatus check_local_memory(const Context& cx, const SendRequest& request);
+
+// Adds `bytes` of the request's data from `offset` on. False: the memory was taken away under a request that
+// had passed its check; the frame is not to be sent.
+bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
+            FrameWriter* frame);
+
+// The same, all of it, into memory of the caller's.
+bool gather(const Context& cx, const SendRequest& request, uint8_t* to);
+
+}  // namespace mrc

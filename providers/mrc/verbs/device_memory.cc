@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/verbs/device_memory.h"
+
+#include <cerrno>
+#include <new>
+
+#include "providers/mrc/verbs/device.h"
+#include "providers/mrc/verbs/progress.h"
+#include "providers/mrc/verbs/shard.h"
+
+namespace mrc::provider {
+
+// The first shard's table chooses the key, the others follow.
+MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_first) {
+  MemoryKey key;
+  MemoryRegion made;
+  {
+    Progress::Control control(device_.first().progress());
+    MemoryTable& table = device_.first().engine().memory();
+    key = in_first(table);
+    if (key == MemoryKey{}) return key;
+    made = *table.find(key);
+  }
+  unsigned done = 1;
+  for (bool room = true; room && done < device_.shards(); done += room ? 1 : 0) {
+    Progress::Control control(device_.shard(done).progress());
+    try {
+      room = device_.shard(done).engine().memory().add_copy(made);
+    } catch (const std::bad_alloc&) {
+      room = false;
+    }
+  }
+  if (done == device_.shards()) return key;
+  while (done-- > 0) {
+    Progress::Control control(device_.shard(done).progress());
+    device_.shard(done).engine().memory().remove(key);
+  }
+  return MemoryKey{};
+}
+
+MemoryKey DeviceMemory::add(ProtectionDomain domain, void* base, uint64_t bytes, uint64_t address,
+                            uint8_t access) {
+  std::lock_guard lock(mutex_);
+  return make([=](MemoryTable& table) { return table.add(domain, base, bytes, address, access); });
+}
+
+MemoryKey DeviceMemory::add_nothing(ProtectionDomain domain) {
+  std::lock_guard lock(mutex_);
+  return make([=](MemoryTable& table) { return table.add_nothing(domain); });
+}
+
+MemoryKey DeviceMemory::add_window(ProtectionDomain domain, MemoryKind kind) {
+  std::lock_guard lock(mutex_);
+  for (unsigned i = 0; i < device_.shards(); ++i) device_.shard(i).news().make_room(windows_ + 1);
+  const MemoryKey key = make([=](MemoryTable& table) { return table.add_window(domain, kind); });
+  if (key != MemoryKey{}) ++windows_;
+  return key;
+}
+
+bool DeviceMemory::change(MemoryKey key, ProtectionDomain domain, void* base, uint64_t bytes,
+                          uint64_t address, uint8_t access) {
+  std::lock_guard lock(mutex_);
+  std::optional<MemoryRegion> before;
+  unsigned done = 0;
+  for (; done < device_.shards(); ++done) {
+    Shard& shard = device_.shard(done);
+    Progress::Control control(shard.progress());
+    MemoryTable& table = shard.engine().memory();
+    shard.news().apply(table);
+    if (const MemoryRegion* region = table.find(key); region != nullptr && !before) before = *region;
+    if (!table.change(key, domain, base, bytes, address, access)) break;
+  }
+  if (done == device_.shards()) return true;
+  // A window was bound to it in the meantime.
+  while (done-- > 0) {
+    Progress::Control control(device_.shard(done).progress());
+    device_.shard(done).engine().memory().change(key, before->domain, before->base, before->bytes,
+                                                 before->address, before->access);
+  }
+  return false;
+}
+
+std::optional<MemoryRegion> DeviceMemory::find(MemoryKey key) {
+  Progress::Control control(device_.first().progress());
+  const MemoryRegion* region = device_.first().engine().memory().find(key);
+  return region != nullptr ? std::optional(*region) : std::nullopt;
+}
+
+int DeviceMemory::remove(MemoryKey key) {
+  std::lock_guard lock(mutex_);
+  std::optional<MemoryRegion> before;
+  unsigned done = 0;
+  for (; done < device_.shards(); ++done) {
+    Shard& shard = device_.shard(done);
+    Progress::Control control(shard.progress());
+    MemoryTable& table = shard.engine().memory();
+    shard.news().apply(table);
+    const MemoryRegion* region = table.find(key);
+    if (region == nullptr && done == 0) return EINVAL;
+    if (region != nullptr && !before) before = *region;
+    if (!table.remove(key)) break;
+  }
+  if (done == device_.shards()) return 0;
+  // A window was bound to it in the meantime. What was just removed has left its room.
+  while (done-- > 0) {
+    Progress::Control control(device_.shard(done).progress());
+    device_.shard(done).engine().memory().add_copy(*before);
+  }
+  return EBUSY;
+}
+
+void DeviceMemory::remove_window(MemoryKey key) {
+  std::lock_guard lock(mutex_);
+  for (unsigned i = 0; i < device_.shards(); ++i) {
+    Shard& shard = device_.shard(i);
+    Progress::Control control(shard.progress());
+    MemoryTable& table = shard.engine().memory();
+    shard.news().apply(table);
+    table.remove(table.current_key(key));
+  }
+  --windows_;
+}
+
+bool DeviceMemory::enter(Shard& shard) {
+  std::lock_guard lock(mutex_);
+  bool entered = true;
+  try {
+    shard.news().make_room(windows_);
+    // First, so that nothing is missed: to hear of a window twice does no harm.
+    told_.store(shard.index() + 1);
+    if (shard.index() > 0) {
+      Progress::Control control(device_.first().progress());
+      device_.first().news().apply(device_.first().engine().memory());
+      entered = shard.engine().memory().copy_all(device_.first().engine().memory());
+    }
+  } catch (const std::bad_alloc&) {
+    entered = false;
+  }
+  if (entered)
+    device_.publish(shard);
+  else
+    told_.store(shard.index());
+  return entered;
+}
+
+void DeviceMemory::tell_others(const Shard& shard, const MemoryRegion& window) {
+  const unsigned count = told_.load();
+  for (unsigned i = 0; i < count; ++i)
+    if (i != shard.index()) device_.shard(i).news().tell(window);
+}
+
+}  // namespace mrc::provider

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "providers/mrc/verbs/stats_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+
+#include "dpdk_io/host/private_file.h"
+#include "libmrc/engine/state_report.h"
+
+namespace mrc::provider {
+namespace {
+
+uint64_t all_drops(const Counters& counters) {
+  uint64_t drops = counters.drops_bad_icrc + counters.drops_unknown_qp + counters.drops_wrong_peer +
+                   counters.drops_wrong_state + counters.drops_unsupported + counters.drops_bad_control +
+                   counters.tx_no_buffer;
+  for (const uint64_t undecodable : counters.drops_undecodable) drops += undecodable;
+  return drops;
+}
+
+}  // namespace
+
+StatsWriter::StatsWriter(const std::string& run_directory, uint32_t slot, const char* device, uint32_t planes)
+    : path_(run_directory + "/" + StatsPage::kFilePrefix + std::to_string(slot)),
+      state_path_(run_directory + "/" + StatsPage::kStatePrefix + std::to_string(slot)) {
+  // A file of a dead process with our slot may be mapped by a reader: leave it that one, make a new one.
+  remove_private_file(path_);
+  std::string why;
+  const int fd = open_private_file(path_, O_RDWR | O_CREAT | O_EXCL, &why);
+  void* mapped = MAP_FAILED;
+  if (fd >= 0) {
+    if (allocate_file(fd, sizeof(StatsPage)))
+      mapped = mmap(nullptr, sizeof(StatsPage), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (mapped == MAP_FAILED) {
+      why = std::strerror(errno);
+      unlink(path_.c_str());
+    }
+    close(fd);
+  }
+  if (mapped == MAP_FAILED) {
+    std::fprintf(stderr, "mrc: %s: %s; mrc_top and mrcctl state will not show this process\n", path_.c_str(),
+                 why.c_str());
+    return;
+  }
+  page_ = static_cast<StatsPage*>(mapped);  // a new file is all zeroes
+  page_->version = StatsPage::kVersion;
+  page_->pid = static_cast<uint32_t>(getpid());
+  page_->planes = planes;
+  std::snprintf(page_->device, sizeof page_->device, "%s", device);
+  std::snprintf(page_->command, sizeof page_->command, "%s", program_invocation_short_name);
+  page_->magic.store(StatsPage::kMagic, std::memory_order_release);
+}
+
+StatsWriter::~StatsWriter() {
+  remove_file();
+  if (page_ != nullptr) munmap(page_, sizeof(StatsPage));
+}
+
+void StatsWriter::update(Engine& engine, Nanoseconds now) {
+  if (page_ == nullptr) return;
+  const Counters& counters = engine.counters();
+  uint32_t paths_active = 0;
+  uint32_t paths_all = 0;
+  engine.count_paths(&paths_active, &paths_all);
+  const auto set = [](std::atomic<uint64_t>& to, uint64_t value) {
+    to.store(value, std::memory_order_relaxed);
+  };
+  set(page_->connected_qps, engine.connected());
+  set(page_->paths_active, paths_active);
+  set(page_->paths_all, paths_all);
+  set(page_->payload_bytes_sent, counters.payload_bytes_sent);
+  set(page_->payload_bytes_placed, counters.payload_bytes_placed);
+  set(page_->retransmits, counters.retransmits());
+  set(page_->paths_demoted, counters.paths_demoted);
+  set(page_->paths_restored, counters.paths_restored);
+  set(page_->drops, all_drops(counters));
+  page_->updated_ns.store(now, std::memory_order_release);
+  const uint32_t wanted = page_->state_wanted.load(std::memory_order_acquire);
+  if (wanted == state_number_) return;
+  state_number_ = wanted;
+  state_ = describe_state(engine, now);
+}
+
+void StatsWriter::answer() {
+  if (state_.empty()) return;
+  // A reader finds the whole text or none.
+  bool whole = false;
+  const int fd =
+      remove_private_file(state_path_) ? open_private_file(state_path_, O_WRONLY | O_CREAT | O_EXCL) : -1;
+  if (fd >= 0) {
+    size_t done = 0;
+    ssize_t bytes = 1;
+    while (done < state_.size() && (bytes = write(fd, state_.data() + done, state_.size() - done)) > 0)
+      done += static_cast<size_t>(bytes);
+    whole = done == state_.size();
+    close(fd);
+    if (!whole) unlink(state_path_.c_str());
+  }
+  state_is_there_ = state_is_there_ || whole;
+  state_.clear();
+  state_.shrink_to_fit();
+  page_->state_written.store(state_number_, std::memory_order_release);
+}
+
+void StatsWriter::remove_file() {
+  if (page_ == nullptr) return;
+  page_->magic.store(0, std::memory_order_relaxed);
+  unlink(path_.c_str());
+  if (state_is_there_) remove_private_file(state_path_);
+}
+
+}  // namespace mrc::provider
