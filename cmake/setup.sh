@@ -13,9 +13,10 @@ mrc_test_programs=(libgtest-dev python3 clang iputils-ping procps tcpdump ucx-ut
   libfabric-bin fio rdmacm-utils librdmacm-dev libgloo-dev tgt libiscsi-bin)
 mrc_test_packages=("${mrc_test_programs[@]}" clang-format clang-tidy qemu-user busybox-static cpio kmod xz-utils
   mmdebstrap lintian dpkg-dev libclang-rt-dev spin valgrind)
-# All is built for the other architecture too and tried under qemu-user. The VM with soft-RoCE is of this one.
+# All is built for the other architecture too and tried under qemu-user. The VM with soft-RoCE is of this one, the guest that
+# migrates is an x86 one everywhere.
 case "$(uname -m)" in
-  aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu qemu-system-arm) ;;
+  aarch64) mrc_test_packages+=(g++-x86-64-linux-gnu qemu-system-arm qemu-system-x86) ;;
   x86_64) mrc_test_packages+=(g++-aarch64-linux-gnu qemu-system-x86) ;;
 esac
 

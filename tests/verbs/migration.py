@@ -4,14 +4,14 @@
 #   migration.py SCRATCH_DIR PORT RUN_DIRECTORY COMMAND...    COMMAND: what programs are started with (mrcrun)
 # With MRC_TEST_CUT set it is a command (mrcctl plane ...) that is run when a part of the memory has gone over; the migration is then
 # slow enough to have most of it before it.
-# The guest has no operating system: a few instructions that write to one megabyte again and again.
+# The guest has no operating system: a few instructions that write to half a megabyte again and again. It is an x86 one on
+# every host: QEMU 7.2's "virt" of ARM posts no WRITE at all for what the guest wrote last (its own trace shows it), and
+# over TCP it does send that.
 import filecmp
 import json
 import os
-import platform
 import shutil
 import socket
-import struct
 import subprocess
 import sys
 import time
@@ -20,7 +20,7 @@ MEGABYTES = 64
 PATIENCE_S = 60
 
 
-def x86_guest(path):
+def make_guest(path):
     """A boot sector in real mode: cx counts up and is written to all of 1 MiB - 64 KiB of memory below 0xA0000."""
     code = bytes([
         0xFA,                    # cli
@@ -42,26 +42,7 @@ def x86_guest(path):
     ])
     with open(path, "wb") as image:
         image.write(code.ljust(510, b"\0") + b"\x55\xAA" + bytes(1474560 - 512))
-    return ["qemu-system-x86_64", "-machine", "pc", "-drive", f"if=floppy,format=raw,file={path}", "-boot", "a"], 0
-
-
-def arm_guest(path):
-    """The same at the beginning of the memory of QEMU's "virt", which is at 1 GiB."""
-    words = [
-        0xD2A80201,  # mov x1, #0x40100000
-        0xD2800002,  # mov x2, #0
-        0x91000442,  # again: add x2, x2, #1
-        0xAA0103E3,  # mov x3, x1
-        0xD2A80404,  # mov x4, #0x40200000
-        0xF8008462,  # word: str x2, [x3], #8
-        0xEB04007F,  # cmp x3, x4
-        0x54FFFFC3,  # b.lo word
-        0x17FFFFFA,  # b again
-    ]
-    with open(path, "wb") as image:
-        image.write(struct.pack(f"<{len(words)}I", *words))
-    return ["qemu-system-aarch64", "-machine", "virt", "-cpu", "cortex-a57", "-device",
-            f"loader,file={path},addr=0x40000000,force-raw=on", "-device", "loader,addr=0x40000000,cpu-num=0"], 1 << 30
+    return ["qemu-system-x86_64", "-machine", "pc", "-drive", f"if=floppy,format=raw,file={path}", "-boot", "a"]
 
 
 class Machine:
@@ -149,8 +130,7 @@ def migrate(source, uri):
 
 def main():
     scratch, port, run_directory, command = sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4:]
-    guest = x86_guest if platform.machine() == "x86_64" else arm_guest
-    words, memory_at = guest(os.path.join(scratch, "guest.img"))
+    words = make_guest(os.path.join(scratch, "guest.img"))
     if shutil.which(words[0]) is None:
         print(f"SKIPPED: there is no {words[0]}")
         return 77
@@ -171,9 +151,9 @@ def main():
         images = []
         for machine in (source, destination):
             images.append(machine.control + ".memory")
-            machine.ask("pmemsave", val=memory_at, size=MEGABYTES << 20, filename=images[-1])
+            machine.ask("pmemsave", val=0, size=MEGABYTES << 20, filename=images[-1])
         with open(images[0], "rb") as image:
-            written = image.read()[1 << 16:8 << 16] if memory_at == 0 else image.read()[1 << 20:2 << 20]
+            written = image.read()[1 << 16:8 << 16]
         if not any(written):
             raise RuntimeError("the guest has written nothing")
         if not filecmp.cmp(*images, shallow=False):
