@@ -17,12 +17,21 @@ constexpr Nanoseconds kUnheldPatience = 200 * kMillisecond;  // when no more can
 constexpr uint32_t kOwnQueueKey = 0x80000000;
 }  // namespace
 
-void Datagram::reset(uint32_t copied_segments, uint64_t seed, bool every_plane) {
-  const uint32_t queue_key = queue_key_;
-  *this = Datagram{};
-  queue_key_ = queue_key;
-  slots_.reset(1, copied_segments);
-  destinations_.reset(seed, every_plane);
+// Every datagram has a destination of its own, so there is nobody to connect to.
+void Datagram::connect(Psn, Services& services, Nanoseconds) {
+  connection_.mtu = std::min(connection_.mtu, services.config.datagram_bytes_max);
+  forget();
+  slots_.reset(1, terms_.copied_segments);
+  destinations_.reset(terms_.seed, terms_.general_service);
+}
+
+void Datagram::forget() {
+  sending_ = false;
+  held_.clear();
+  waiting_since_ = 0;
+  ask_at_ = kNever;
+  fault_.reset();
+  failure_.reset();
 }
 
 // ------------------------------------------------------------------------------------------------ sending
@@ -33,7 +42,7 @@ bool Datagram::has_work(const Context& cx) const {
 
 // A datagram is read from the application's memory as soon as its turn comes, whether it can go then or not:
 // who has been answered by the peer, for whatever reason, takes the buffer for free.
-Datagram::Burst Datagram::transmit(Context& cx, size_t budget) {
+Datagram::Burst Datagram::send(Context& cx, size_t budget) {
   Burst burst;
   ask_at_ = kNever;
   if (!held_.empty()) send_held(cx, budget, &burst);
@@ -254,7 +263,7 @@ FrameWriter Datagram::begin(Context& cx, const Head& head, const Route& route, u
   bth.solicited = head.solicited;
   Deth deth;
   // IBTA 10.2.5: with the high bit set the sender means its own queue key, whatever the other bits say.
-  deth.queue_key = (head.address.queue_key & kOwnQueueKey) != 0 ? queue_key_ : head.address.queue_key;
+  deth.queue_key = (head.address.queue_key & kOwnQueueKey) != 0 ? terms_.queue_key : head.address.queue_key;
   deth.source = cx.connection.local_qpn;
   const size_t transport_bytes =
       Bth::kBytes + Deth::kBytes + (head.has_immediate ? ImmDt::kBytes : 0) + head.bytes + pad;
@@ -284,9 +293,9 @@ void Datagram::flush(Context& cx, CompletionStatus first) {
 // ---------------------------------------------------------------------------------------------- receiving
 
 // IBTA 9.8.3, 9.9.3: whatever is wrong with a datagram, it is dropped, and nobody is told.
-void Datagram::receive(Context& cx, const Packet& packet) {
+void Datagram::receive(Context& cx, const Packet& packet, Plane) {
   Counters& counters = cx.services.counters;
-  if (packet.deth.queue_key != queue_key_) {  // IBTA 10.2.5
+  if (packet.deth.queue_key != terms_.queue_key) {  // IBTA 10.2.5
     ++counters.drops_bad_queue_key;
     return;
   }

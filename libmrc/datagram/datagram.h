@@ -10,50 +10,55 @@
 #include <vector>
 
 #include "libmrc/datagram/datagram_destination.h"
+#include "libmrc/peer/connection.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
 #include "libmrc/work/receive_slots.h"
 #include "libmrc/work/responder_fault.h"
+#include "libmrc/work/terms.h"
+#include "libmrc/work/unanswered.h"
 
 namespace mrc {
 
-class Datagram {
+class Datagram : public Unanswered {
  public:
-  // `copied_segments`: of the shared receive queue, 0 if there is none. `every_plane`: see
-  // DatagramDestinations.
-  void reset(uint32_t copied_segments, uint64_t seed, bool every_plane);
-  void start_sending(Psn first) { psn_ = first; }
-  void set_queue_key(uint32_t queue_key) { queue_key_ = queue_key; }
-  uint32_t queue_key() const { return queue_key_; }
+  // Both are the queue pair's and outlive it.
+  Datagram(Connection& connection, const Terms& terms) : connection_(connection), terms_(terms) {}
+  Datagram(const Datagram&) = delete;
+  Datagram& operator=(const Datagram&) = delete;
 
-  struct Burst {
-    size_t packets = 0;
-    bool blocked = false;  // more could go, but the port has no room now
-  };
-  Burst transmit(Context& cx, size_t budget);
-  void receive(Context& cx, const Packet& packet);
+  // --- what any transport has: see IsTransport ---
+  void connect(Psn first, Services& services, Nanoseconds now);
+  void start_sending(Psn first, uint64_t, Services&) {
+    psn_ = first;
+    sending_ = true;
+  }
+  void disconnect(Services&) { forget(); }
+  Arrival classify(const Packet& packet) const {
+    return is_ud(packet.bth.opcode) && !packet.trimmed ? Arrival::kRequest : Arrival::kUnsupported;
+  }
+  void receive(Context& cx, const Packet& packet, Plane plane);
+  More transmit(Context& cx, size_t budget, bool) { return take_turn(*this, cx, budget); }
+  void on_timer(Context& cx) {
+    if (sending_ && cx.now >= ask_at_) ask_at_ = kNever;
+  }
+  Nanoseconds next_deadline() const { return sending_ ? ask_at_ : kNever; }
+  std::optional<CompletionStatus> failure() const { return failure_; }
+  const ResponderFault* fault() const { return fault_ ? &*fault_ : nullptr; }
+  void flush(Context& cx, CompletionStatus first);
+  template <typename Each>
+  void drain_receives(Each&& each) {
+    slots_.drain(each);
+  }
+
+  // --- of datagrams alone ---
+  Burst send(Context& cx, size_t budget);
+  bool has_work(const Context& cx) const;
   void on_plane_answer(const IpAddress& from, Qpn qpn, Plane plane) {
     destinations_.on_probe_answer(from, qpn, plane);
   }
-
-  // The rest is what queue pairs ask of any requester and responder.
-  void skip_to(uint64_t) {}
-  void on_timer(Context& cx) {
-    if (cx.now >= ask_at_) ask_at_ = kNever;
-  }
-  Nanoseconds next_deadline() const { return ask_at_; }
-  bool drained(const Context&) const { return true; }
-  bool has_work(const Context& cx) const;
   // Whether something that counts as sent has not left yet.
   bool holds() const { return !held_.empty(); }
-  void on_pause(Nanoseconds, Nanoseconds) {}  // nothing is waited for
-  std::optional<CompletionStatus> failure() const { return failure_; }
-  void flush(Context& cx, CompletionStatus first);
-  const ResponderFault* fault() const { return fault_ ? &*fault_ : nullptr; }
-  void repeat_nak(Context&, Plane) {}
-  bool takes_next(Psn) const { return false; }
-  void fault_now(Psn, uint8_t) {}  // there is no connection to end
-  ReceiveSlots& slots() { return slots_; }
 
  private:
   // A datagram without its payload.
@@ -80,6 +85,7 @@ class Datagram {
   };
   static constexpr size_t kHeldMax = 64;
 
+  void forget();
   CompletionStatus check(const Context& cx, const SendRequest& request) const;
   static Head head_of(const SendRequest& request);
   Route route(Context& cx, const DatagramAddress& address);
@@ -96,7 +102,8 @@ class Datagram {
   void finish(Context& cx, const Head& head, const Route& route, FrameWriter* frame);
   void finish_oldest(Context& cx);
 
-  uint32_t queue_key_ = 0;
+  Connection& connection_;
+  const Terms& terms_;
   Psn psn_;
   std::deque<Held> held_;
   // What goes to a group now, and to whom. Kept for its memory.
@@ -109,5 +116,6 @@ class Datagram {
   std::optional<CompletionStatus> failure_;
   DatagramDestinations destinations_;
 };
+static_assert(IsTransport<Datagram>);
 
 }  // namespace mrc

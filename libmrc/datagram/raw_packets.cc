@@ -16,10 +16,9 @@ namespace {
 constexpr Nanoseconds kListenerPatience = 2 * kSecond;
 }  // namespace
 
-void RawPackets::reset(uint32_t way) {
+void RawPackets::connect(Psn, Services&, Nanoseconds) {
   bad_memory_.store(false, std::memory_order_relaxed);
   overran_.store(false, std::memory_order_relaxed);
-  way_ = way;
   waiting_since_ = 0;
   failure_.reset();
   frame_.resize(kRawFrameBytesMax);
@@ -27,7 +26,7 @@ void RawPackets::reset(uint32_t way) {
 
 // ------------------------------------------------------------------------------------------------ sending
 
-RawPackets::Burst RawPackets::transmit(Context& cx, size_t budget) {
+RawPackets::Burst RawPackets::send(Context& cx, size_t budget) {
   Burst burst;
   while (burst.packets < budget && has_work(cx)) {
     const SendRequest& request = cx.send_queue.at(cx.send_queue.head());
@@ -124,7 +123,7 @@ void RawPackets::flush(Context& cx, CompletionStatus first) {
 
 // ---------------------------------------------------------------------------------------------- receiving
 
-bool RawPackets::receive(Context& cx, std::span<const uint8_t> frame) {
+bool RawPackets::take(Context& cx, std::span<const uint8_t> frame) {
   Counters& counters = cx.services.counters;
   if (cx.receive_queue.empty() || fault() != nullptr) {
     ++counters.drops_no_receive;

@@ -64,9 +64,10 @@ void Engine::tell_capabilities(const Packet& request, Eeth* answer) {
   answer->vendor_info = kSpeaksExtension;
   const QueuePair* qp = find(Qpn{request.erth.port_status_mask});
   // Only the peer itself may know, and it does once it has sent something.
-  if (qp == nullptr || !is_of_peer(request) || qp->responder().has_received()) return;
+  const Responder* responder = qp != nullptr && qp->mrc() != nullptr ? &qp->mrc()->responder() : nullptr;
+  if (responder == nullptr || !is_of_peer(request) || responder->has_received()) return;
   answer->vendor_info |= kTellsExpectedPsn;
-  answer->expected_psn = qp->responder().expected().value();
+  answer->expected_psn = responder->expected().value();
 }
 
 // Of a host that a queue pair is connected to, as far as its kind tells.

@@ -197,7 +197,7 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
     return;
   }
   peer.waiting.pop_front();
-  next.its_turn_ = true;
+  next.give_turn();
   schedule(next);
 }
 
@@ -393,8 +393,8 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
     QueuePair& qp = *active_head_;
     more = &qp != last;
     unlink(qp);
-    const QueuePair::More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
-    if (rest != QueuePair::More::kNothing) schedule(qp);
+    const More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
+    if (rest != More::kNothing) schedule(qp);
     after_work(qp, now);
   }
 }

@@ -176,8 +176,7 @@ void add_counters(Text& text, const Counters& counters) {
 
 // ------------------------------------------------------------------------------------- queue pairs
 
-void add_requester(Text& text, const QueuePair& qp, Nanoseconds now) {
-  const Requester& requester = qp.requester();
+void add_requester(Text& text, const Requester& requester, Nanoseconds now) {
   const SentPackets& sent = requester.sent();
   const Requester::Waiting waiting = requester.waiting();
   text.add("  requester: psn %u..%u, %u under way (%llu bytes), %u lost, window %llu of %llu bytes\n",
@@ -195,8 +194,7 @@ void add_requester(Text& text, const QueuePair& qp, Nanoseconds now) {
              when(waiting.not_ready_until, now).c_str());
 }
 
-void add_responder(Text& text, const QueuePair& qp) {
-  const Responder& responder = qp.responder();
+void add_responder(Text& text, const Responder& responder) {
   text.add("  responder: expects psn %u, holds %u beyond it, highest %u%s%s\n", responder.expected().value(),
            responder.window().held(), responder.window().highest().value(),
            responder.control_due() ? ", owes an answer" : "",
@@ -236,12 +234,13 @@ void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
   const bool raw = qp.config().type == QueuePairType::kRaw;
   const bool datagrams = raw || qp.config().type == QueuePairType::kDatagram;
   const Connection& connection = qp.connection();
+  const MrcTransport* mrc = qp.mrc();
   text.add("queue pair 0x%x: %s %s%s%s", qp.qpn().value(),
            raw         ? "raw"
            : datagrams ? "ud"
                        : name_of(qp.transport()),
            name_of(qp.state()), qp.scheduled() ? ", has something to send" : "",
-           qp.waits_for_window() ? ", waits for the window" : "");
+           mrc != nullptr && mrc->waits_for_window() ? ", waits for the window" : "");
   if (!datagrams && qp.connected())
     text.add(", peer 0x%x, mtu %u, planes 0x%x, paths %zu of %zu, next timer %s",
              connection.remote_qpn.value(), connection.mtu, connection.resolved, qp.paths().active(),
@@ -249,11 +248,11 @@ void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
   text.add("\n");
   add_queues(text, qp);
   if (!datagrams && qp.connected()) {
-    if (qp.transport() == Transport::kRc) {
-      text.add("  oldest psn that is not acknowledged: %u\n", qp.oldest_unacknowledged().value());
+    if (mrc != nullptr) {
+      if (mrc->sending()) add_requester(text, mrc->requester(), now);
+      add_responder(text, mrc->responder());
     } else {
-      if (qp.sending()) add_requester(text, qp, now);
-      add_responder(text, qp);
+      text.add("  oldest psn that is not acknowledged: %u\n", qp.oldest_unacknowledged().value());
     }
   }
   add_trace(text, qp.trace(), now);

@@ -18,7 +18,7 @@ constexpr uint64_t kPlanePacketsAlways = 8;
 
 void Requester::reset(const TransportConfig& config, CongestionController* control, Psn first) {
   // Memory is kept: who connects again needs no more of it.
-  Requester fresh;
+  Requester fresh(*answers_);
   fresh.retry_ = retry_;
   fresh.sent_ = std::move(sent_);
   fresh.messages_ = std::move(messages_);
@@ -37,7 +37,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   if (failure_ || response_fault_ || cx.now < not_ready_until_ || tries_whether_ready()) return false;
   if (lost_within_mpr()) return true;
   if (window_full()) return false;
-  if (started_ || next_response_ != cx.responses.tail()) return true;
+  if (started_ || next_response_ != answers_->owed.tail()) return true;
   return cx.start_requests && !local_error_ && cursor_ != cx.send_queue.tail() &&
          may_start(cx, cx.send_queue.at(cursor_));
 }
@@ -116,12 +116,12 @@ bool Requester::prepare_next_message(Context& cx) {
   // The last one before them may have to be repeated, see nudge().
   if (!messages_.make_room(oldest_message_ - 1, message_ - oldest_message_ + 2)) return false;
   // Answers first: the peer waits for them, and there are never more than it asked for.
-  if (next_response_ != cx.responses.tail()) return start_response(cx);
+  if (next_response_ != answers_->owed.tail()) return start_response(cx);
   return start_request(cx);
 }
 
 bool Requester::start_response(Context& cx) {
-  const Response& response = cx.responses.at(next_response_);
+  const Response& response = answers_->owed.at(next_response_);
   const uint32_t bytes = response.atomic ? 0 : response.bytes;
   Message& message = message_at(message_);
   message = {true, next_response_, sent_.next(), sent_.next(), bytes, response.msn, receive_msn_};
@@ -139,8 +139,9 @@ bool Requester::start_response(Context& cx) {
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnknown) return false;
   // MRC 12.R4, 2: never more than max_wimm in flight.
   if (consumes_receive(request.operation) && consuming_ >= cx.connection.immediates_max) return false;
-  if (awaits_answer(request.operation) && cx.reads.outstanding() >= cx.connection.reads_max) return false;
-  return (request.flags & kFence) == 0 || cx.reads.outstanding() == 0;
+  if (awaits_answer(request.operation) && answers_->awaited.outstanding() >= cx.connection.reads_max)
+    return false;
+  return (request.flags & kFence) == 0 || answers_->awaited.outstanding() == 0;
 }
 
 CompletionStatus Requester::check(const Context& cx, const SendRequest& request) const {
@@ -179,11 +180,11 @@ bool Requester::start_request(Context& cx) {
     return false;
   }
   if (awaits_answer(request.operation)) {
-    if (!cx.reads.has_memory()) {
+    if (!answers_->awaited.has_memory()) {
       fail_locally(cx, CompletionStatus::kGeneralError);
       return false;
     }
-    if (!cx.reads.add(msn_, cursor_)) return false;
+    if (!answers_->awaited.add(msn_, cursor_)) return false;
   }
   Message& message = message_at(message_);
   message = {false, cursor_, sent_.next(), sent_.next(), request.bytes, msn_, receive_msn_};
@@ -235,7 +236,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
     moved_at_ = cx.now;
   }
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
-  if (answer_awaited) cx.reads.sent(message.msn);
+  if (answer_awaited) answers_->awaited.sent(message.msn);
   cx.paths.count_sent(path);
   sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1, false,
              cx.paths.at(path).plane});
@@ -255,7 +256,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
 
 // Whether something could be sent right behind the message being sent.
 bool Requester::can_follow(const Context& cx) const {
-  if (next_response_ != cx.responses.tail()) return true;
+  if (next_response_ != answers_->owed.tail()) return true;
   return cursor_ != cx.send_queue.tail() && may_start(cx, cx.send_queue.at(cursor_));
 }
 
@@ -357,7 +358,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   // says what its sender has received, for the program that reads this message may have been answered by it,
   // and must find its own request complete. An ACK beside it could come by a slower path, or not at all.
   frame.add(reads || writes ? Reth{request.remote_address + offset, request.remote_key, request.bytes}
-                            : Reth{offset, MemoryKey{last ? cx.responses.done_word() : 0}, request.bytes});
+                            : Reth{offset, MemoryKey{last ? answers_->owed.done_word() : 0}, request.bytes});
   if (immediate) frame.add_immediate(request.immediate);
   if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
   frame.end_headers();
@@ -372,7 +373,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
 
 bool Requester::write_response(Context& cx, const Message& message, const Bth& base, uint32_t offset,
                                uint32_t bytes, PathId path, uint8_t* buffer) {
-  const Response& response = cx.responses.at(message.index);
+  const Response& response = answers_->owed.at(message.index);
   Bth bth = base;
   const Meth meth{message.receive_msn, message.msn};
   const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};

@@ -10,6 +10,7 @@
 
 #include "libmrc/congestion/controller.h"
 #include "libmrc/containers/growing_ring.h"
+#include "libmrc/mrc/answers.h"
 #include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
@@ -22,6 +23,7 @@ namespace mrc {
 
 class Requester {
  public:
+  explicit Requester(Answers& answers) : answers_(&answers) {}  // which outlive it
   // `control` is the peer's or the queue pair's own; it outlives the requester.
   void reset(const TransportConfig& config, CongestionController* control, Psn first);
   void skip_to(uint64_t send_index) { cursor_ = send_index; }  // requests before it are gone
@@ -195,6 +197,7 @@ class Requester {
   Nanoseconds reorder_window() const;
   bool taken_for_lost(Psn psn) const;
 
+  Answers* answers_;
   const TransportConfig* config_ = nullptr;
   SentPackets sent_;
   CongestionController* control_ = nullptr;

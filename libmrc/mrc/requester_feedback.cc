@@ -34,8 +34,8 @@ bool Requester::was_sent(Psn psn) const {
 // less, and in the end uses up the retries like one who is silent.
 void Requester::heard(Context& cx) {
   quiet_.restart(cx.now);
-  if (cx.reads.placed() != answers_placed_) {
-    answers_placed_ = cx.reads.placed();
+  if (answers_->awaited.placed() != answers_placed_) {
+    answers_placed_ = answers_->awaited.placed();
     moved_at_ = cx.now;
   }
   if (sent_.outstanding() > 0 || stranded_ || held_up_ || moved_at_ > asked_at_) silences_ = 0;
@@ -81,12 +81,12 @@ void Requester::needless(Nanoseconds now) {
   for (Psn at = sent_.oldest(); at <= psn; ++at) credit(cx, at);
   sent_.advance(psn);
   // Answers that have arrived as a whole need not be kept.
-  uint64_t answered = cx.responses.head();
+  uint64_t answered = answers_->owed.head();
   const uint64_t outstanding = sent_.outstanding() > 0 ? sent_.at(sent_.oldest()).request : message_;
   for (uint64_t number = oldest_message_; number != outstanding; ++number)
     if (message_at(number).is_response) answered = message_at(number).index + 1;
   oldest_message_ = outstanding;
-  cx.responses.release(answered);
+  answers_->owed.release(answered);
   retry_.progress();
   not_ready_count_ = 0;
   unmoved_.restart(cx.now);
@@ -487,11 +487,11 @@ void Requester::on_done_word(Context& cx, uint32_t word) {
 }
 
 void Requester::on_answer(Context& cx, uint16_t msn) {
-  const auto index = cx.reads.find(msn);
+  const auto index = answers_->awaited.find(msn);
   if (!index) return;
   SendRequest& request = cx.send_queue.at(*index);
   request.answered = true;
-  cx.reads.remove(msn);
+  answers_->awaited.remove(msn);
   heard(cx);
   // It was carried out in its turn: everything up to it has arrived and is done.
   credit_up_to(cx, request.last_psn);
@@ -541,8 +541,8 @@ void Requester::flush(Context& cx, CompletionStatus first) {
   unfinished_ = unanswered_ = 0;
   consuming_ = 0;
   local_error_.reset();
-  next_response_ = cx.responses.tail();
-  cx.responses.release(next_response_);
+  next_response_ = answers_->owed.tail();
+  answers_->owed.release(next_response_);
   oldest_message_ = message_;
 }
 

@@ -20,7 +20,7 @@ constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
 
 void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers_max,
                       uint32_t copied_segments) {
-  Responder fresh;  // memory is kept
+  Responder fresh(*answers_);  // memory is kept
   fresh.window_ = std::move(window_);
   fresh.order_ = std::move(order_);
   fresh.slots_ = std::move(slots_);
@@ -324,7 +324,7 @@ Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uin
   }
   // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
   Ordered* const free = free_ordered();
-  if (free == nullptr || !cx.responses.make_room(held + 1)) return Placed::kDropped;
+  if (free == nullptr || !answers_->owed.make_room(held + 1)) return Placed::kDropped;
   *free = {true, packet.bth.psn, opcode, packet.meth.msn, packet.reth, packet.atomic, packet.feth};
   *passing |= ReceiveWindow::kOrdered;
   return Placed::kRecorded;
@@ -344,7 +344,7 @@ void Responder::carry_out(Context& cx, Psn psn) {
     return;
   }
   ++cx.services.counters.reads_served;
-  cx.responses.push({false, ordered.msn, reth.message_bytes, reth.address, reth.key, 0, psn});
+  answers_->owed.push({false, ordered.msn, reth.message_bytes, reth.address, reth.key, 0, psn});
 }
 
 void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
@@ -354,7 +354,7 @@ void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
     nak_ = ResponderFault{ordered.psn, syndrome, false};
     return;
   }
-  cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
+  answers_->owed.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
 }
 
 // Answered as an atomic is, without a result.
@@ -364,12 +364,12 @@ void Responder::carry_out_flush(Context& cx, const Ordered& ordered) {
     nak_ = ResponderFault{ordered.psn, syndrome, false};
     return;
   }
-  cx.responses.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, 0, ordered.psn});
+  answers_->owed.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, 0, ordered.psn});
 }
 
 // Data that answer a READ or atomic of ours.
 Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uint8_t* passing) {
-  const auto index = cx.reads.find(packet.meth.msn);
+  const auto index = answers_->awaited.find(packet.meth.msn);
   if (!index) {
     refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
     return Placed::kRecorded;
@@ -397,7 +397,7 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
     refuse(psn, Aeth::kNakRemoteOperation, false, passing);
     return Placed::kRecorded;
   }
-  cx.reads.count_placed();
+  answers_->awaited.count_placed();
   if (ends) {
     *passing |= ReceiveWindow::kEndsAnswer;
     answer_msn_.at(psn.value()) = packet.meth.msn;
@@ -427,7 +427,7 @@ void Responder::advance(Context& cx, Requester& requester) {
     if ((passing & ReceiveWindow::kEndsAnswer) != 0) requester.on_answer(cx, answer_msn_.at(psn.value()));
     if ((passing & ReceiveWindow::kEndsMessage) != 0) {
       ++msn_;
-      cx.responses.note_done(psn);
+      answers_->owed.note_done(psn);
     }
     // MRC 3.1: who has nothing more to send asks for an answer.
     nothing_follows_ =

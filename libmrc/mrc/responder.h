@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libmrc/containers/growing_ring.h"
+#include "libmrc/mrc/answers.h"
 #include "libmrc/mrc/write_order.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
@@ -22,6 +23,7 @@ class Requester;
 
 class Responder {
  public:
+  explicit Responder(Answers& answers) : answers_(&answers) {}  // which outlive it
   // `copied_segments`: of the shared receive queue, 0 if there is none.
   void reset(const TransportConfig& config, Psn first, uint32_t answers_max, uint32_t copied_segments);
 
@@ -105,6 +107,7 @@ class Responder {
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
   Trigger trigger_of(const Packet& packet, Plane plane) const;
 
+  Answers* answers_;
   const TransportConfig* config_ = nullptr;
   ReceiveWindow window_;
   WriteOrder order_;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A queue pair: its state machine, its two work queues, and what works on them: requester and responder of
-// MRC or of plain RC, datagrams, or raw packets. queue_pair.cc is the state machine, queue_pair_traffic.cc
-// the data path.
+// A queue pair: its state machine, its two work queues, and the transport that works on them. queue_pair.cc
+// is the state machine, queue_pair_traffic.cc the data path.
 #pragma once
 
 #include <atomic>
@@ -9,19 +8,14 @@
 #include <optional>
 #include <span>
 
-#include "libmrc/datagram/datagram.h"
-#include "libmrc/datagram/raw_packets.h"
-#include "libmrc/mrc/negotiation.h"
-#include "libmrc/mrc/requester.h"
-#include "libmrc/mrc/responder.h"
 #include "libmrc/path/path_set.h"
 #include "libmrc/peer/connection.h"
-#include "libmrc/rc/rc_requester.h"
-#include "libmrc/rc/rc_responder.h"
+#include "libmrc/qp/any_transport.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_queue.h"
 #include "libmrc/work/services.h"
+#include "libmrc/work/terms.h"
 #include "libmrc/work/work_queue.h"
 #include "libmrc/work/xrc_domain.h"
 
@@ -96,9 +90,6 @@ enum class QueuePairEvent : uint8_t {
   kLastReceiveReached,  // in error with a shared receive queue: it takes no more from it
 };
 
-// The most READs and atomics that may wait for an answer, per direction.
-inline constexpr uint8_t kReadsMax = 128;
-
 class QueuePair {
  public:
   QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed);
@@ -111,42 +102,44 @@ class QueuePair {
   SendQueue& send_queue() { return send_queue_; }
   ReceiveQueue& receive_queue() { return receive_queue_; }
   const QueuePairConfig& config() const { return config_; }
-  Transport transport() const { return transport_; }
+  Transport transport() const { return terms_.transport; }  // of reliable connections
 
   // --- under the engine's lock ---
-  uint32_t queue_key() const { return datagram_.queue_key(); }
+  uint32_t queue_key() const { return terms_.queue_key; }
   const Connection& connection() const { return connection_; }
   const PathSet& paths() const { return paths_; }
-  const Requester& requester() const { return requester_; }
-  const Responder& responder() const { return responder_; }
+  // Its transport, if that is MRC and it is connected, or was.
+  const MrcTransport* mrc() const { return transport_.as<MrcTransport>(); }
   // What happened lately, if somebody wanted to know: enable() with a number of events.
   EventTrace& trace() { return trace_; }
 
   // The first PSN of ours that the peer has not acknowledged: moves as the connection does.
   Psn oldest_unacknowledged() const {
-    return wire() == Wire::kRc ? rc_requester_.oldest() : requester_.sent().oldest();
+    return transport_.call([](const auto& transport) { return transport.oldest_unacknowledged(); });
   }
 
   bool connected() const;  // RTR or beyond, not in error
   // In SQD, and something that was started is still under way.
   bool draining() const { return state() == QueuePairState::kDraining && !drain_reported_; }
-  bool sending() const { return sending_; }
+  bool sending() const {
+    return transport_.call([](const auto& transport) { return transport.sending(); });
+  }
   // Of datagrams: something that is complete has not left yet.
-  bool holds_datagrams() const { return connected() && datagram_.holds(); }
-  bool scheduled() const { return active_; }                   // the engine will ask it to transmit
-  bool waits_for_window() const { return waiting_.listed(); }  // of its peer
+  bool holds_datagrams() const {
+    const auto* datagrams = transport_.as<Datagram>();
+    return connected() && datagrams != nullptr && datagrams->holds();
+  }
+  bool scheduled() const { return active_; }  // the engine will ask it to transmit
+  // It was the first of those that wait for the peer's window, which is open now.
+  void give_turn() {
+    if (MrcTransport* to = own_mrc()) to->give_turn();
+  }
   bool modify(const QueuePairAttributes& attributes, Services& services, Nanoseconds now);
   void receive(const Packet& packet, Plane plane, Services& services, Nanoseconds now);
   // kRaw: a frame that is steered here. Of all engines of the device, each under its own lock and with its
   // own services. False: its own engine has to look at it, so somebody must ring its doorbell.
   bool take_frame(std::span<const uint8_t> frame, Services& services, Nanoseconds now);
 
-  enum class More : uint8_t {
-    kNothing,   // until something arrives, is posted or times out
-    kDeferred,  // an answer waits for the next burst
-    kBlocked,   // there is more, but the ports have no room now
-    kReady,     // there is more that could go now
-  };
   // Sends up to `budget` packets and then the answers that are due. `fresh_answers`: what asks for them
   // arrived in this very burst, so they may wait for the next one.
   More transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now);
@@ -154,28 +147,30 @@ class QueuePair {
   // This host did not run for a while, and nothing was heard because of that.
   void on_pause(Nanoseconds away, Nanoseconds now);
   // The answer to an endpoint request of ours.
-  void on_endpoint_response(const Packet& packet);
+  void on_endpoint_response(const Packet& packet) {
+    if (MrcTransport* to = own_mrc()) to->on_endpoint_response(packet);
+  }
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void on_port(Plane plane, bool up, Services& services, Nanoseconds now);
   void on_remote_ports(PlaneMask usable, Nanoseconds now) {
-    if (!speaks_mrc()) return;
-    paths_.set_remote_ports(usable, now);
-    requester_.follow_probes(paths_);
+    if (MrcTransport* to = own_mrc()) to->on_remote_ports(usable, now);
   }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now);
   // The profile of its paths may have changed.
-  void follow_profile(Services& services, Nanoseconds now);
-  uint64_t path_profile() const { return path_profile_; }
+  void follow_profile(Services& services, Nanoseconds now) {
+    if (MrcTransport* to = own_mrc(); to != nullptr && connected()) to->follow_profile(services, now);
+  }
+  uint64_t path_profile() const { return terms_.path_profile; }
   bool has_path_events() const { return paths_.has_events(); }
   bool take_path_event(PathEvent* event) { return paths_.take_event(event); }
   // Gives back what it holds of the device; the last call before it is destroyed.
   void disconnect(Services& services);
-  Peer* peer() const { return peer_; }
+  Peer* peer() const { return mrc() != nullptr ? mrc()->peer() : nullptr; }
   Nanoseconds next_deadline();
   // Of datagrams: that plane leads to where they go.
   void on_plane_answer(const IpAddress& from, Qpn qpn, Plane plane) {
-    if (wire() == Wire::kDatagram) datagram_.on_plane_answer(from, qpn, plane);
+    if (auto* datagrams = transport_.as<Datagram>()) datagrams->on_plane_answer(from, qpn, plane);
   }
 
   // Bits 1 << QueuePairEvent that happened since the last call.
@@ -184,100 +179,37 @@ class QueuePair {
  private:
   friend class Engine;
 
-  enum class Wire : uint8_t { kMrc, kRc, kDatagram, kRaw };
-  Wire wire() const {
-    if (config_.type == QueuePairType::kDatagram) return Wire::kDatagram;
-    if (config_.type == QueuePairType::kRaw) return Wire::kRaw;
-    return transport_ == Transport::kRc ? Wire::kRc : Wire::kMrc;
-  }
-  bool speaks_mrc() const { return wire() == Wire::kMrc; }
+  MrcTransport* own_mrc() { return transport_.as<MrcTransport>(); }
 
   Context context(Services& services, Nanoseconds now);
   bool acceptable(const QueuePairAttributes& attributes) const;
-  void take_attributes(const QueuePairAttributes& attributes, const TransportConfig& transport);
+  void take_attributes(const QueuePairAttributes& attributes, const TransportConfig& config);
   void connect(Psn first, Services& services, Nanoseconds now);
-  void connect_mrc(Psn first, Services& services, Nanoseconds now);
   uint32_t copied_segments() const;
-  void start_requester(Psn first, Services& services);
-  void resolve_next_hops(Services& services);
-  uint8_t data_class(const TransportConfig& config, uint8_t otherwise) const;
-  const PlaneFrames* ready_frames(Plane plane, const MacAddress& next_hop, Services& services);
-  void make_paths(Services& services);
-  void make_single_path(Services& services);
-  bool shares_window() const;  // of congestion control, with others to the same peer
   void answer_before_leaving(Services& services, Nanoseconds now);
   void return_to_reset(Services& services);
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
   void flush_receives(Services& services, CompletionStatus first);
   void note(QueuePairEvent event) { events_ |= 1u << static_cast<unsigned>(event); }
   void settle(Services& services, Nanoseconds now);
-  bool may_take(bool request) const;
   bool take_named_queue(Context& cx, const Packet& packet);
-  template <typename TheResponder>
-  bool admit(Context& cx, bool request, TheResponder& responder);
-  void receive_mrc(Context& cx, const Packet& packet, Plane plane);
-  void receive_rc(Context& cx, const Packet& packet);
-  void receive_datagram(Context& cx, const Packet& packet);
-  bool others_wait() const;
-  More transmit_mrc(Context& cx, size_t budget, bool fresh_answers);
-  More transmit_rc(Context& cx, size_t budget);
-  template <typename Sender>
-  More transmit_unanswered(Context& cx, size_t budget, Sender& sender);
+  template <typename TheTransport>
+  bool admit(Context& cx, Arrival arrival, TheTransport& transport);
   void report_drained(Context& cx);
-  void start_answering(Context& cx);
-  void await_negotiation(Nanoseconds now);
-  // Calls with what requests or responds on this queue pair's wire. What all of them have is named alike.
-  template <typename Act>
-  auto with_requester(Act&& act) {
-    const Wire on = wire();
-    if (on == Wire::kMrc) return act(requester_);
-    if (on == Wire::kRc) return act(rc_requester_);
-    return on == Wire::kDatagram ? act(datagram_) : act(raw_);
-  }
-  template <typename Act>
-  auto with_responder(Act&& act) {
-    const Wire on = wire();
-    if (on == Wire::kMrc) return act(responder_);
-    if (on == Wire::kRc) return act(rc_responder_);
-    return on == Wire::kDatagram ? act(datagram_) : act(raw_);
-  }
 
   QueuePairConfig config_;
   Qpn qpn_;
-  Transport transport_;
   std::atomic<QueuePairState> state_{QueuePairState::kReset};
   uint32_t events_ = 0;
   SendQueue send_queue_;
   ReceiveQueue receive_queue_;
   Connection connection_;
   PathSet paths_;
-  Requester requester_;
-  Responder responder_;
-  RcRequester rc_requester_;
-  RcResponder rc_responder_;
-  Datagram datagram_;
-  RawPackets raw_;
-  ResponseQueue responses_;
-  ReadTable reads_;
+  Terms terms_;
+  AnyTransport transport_;  // of a reliable connection it is chosen in RTR
   EventTrace trace_;
-  Negotiation negotiation_;
-  CongestionController own_controller_;  // when there is no congestion control
-  Peer* peer_ = nullptr;
-  LinkedList<QueuePair>::Node waiting_{this};  // for the peer's window
-  bool its_turn_ = false;                      // it was the first of that list, and has not sent since
-  uint64_t seed_;
-  uint64_t path_profile_ = 0;
-  uint64_t congestion_profile_ = 0;
-  bool has_path_profile_ = false;  // its paths were made of that
-  std::optional<bool> dynamic_mpr_;
-  Nanoseconds timeout_ = 0;
-  uint8_t retry_linear_ = 7;
-  uint8_t retry_exponential_ = 0;
   bool established_ = false;
   bool drain_reported_ = false;
-  bool sending_ = false;             // there is a PSN to send by: from RTS on, or sooner to answer with
-  std::optional<Psn> peer_expects_;  // what the peer said when it was asked for that
-  bool asks_for_psn_ = false;
   Plane last_plane_ = 0;  // where the last packet came from
 
   // The engine's links.
@@ -286,7 +218,6 @@ class QueuePair {
   bool counted_ = false;         // among the engine's connected ones
   uint32_t receive_round_ = 0;   // the engine's, in which it was counted among those that receive
   uint64_t received_burst_ = 0;  // the burst in which something last arrived
-  bool answers_waited_ = false;  // what the responder has to say was held back in the last burst
   std::atomic<bool> doorbell_{false};
   QueuePair* next_doorbell_ = nullptr;
 };

@@ -11,8 +11,6 @@
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_queue.h"
 #include "libmrc/work/event_trace.h"
-#include "libmrc/work/read_table.h"
-#include "libmrc/work/response_queue.h"
 #include "libmrc/work/services.h"
 #include "libmrc/work/shared_receive_queue.h"
 #include "libmrc/work/work_queue.h"
@@ -25,8 +23,6 @@ struct Context {
   SendQueue& send_queue;
   ReceiveQueue& receive_queue;
   SharedReceiveQueue* shared_receives;  // instead of receive_queue, if not null
-  ResponseQueue& responses;             // filled by the responder, sent by the requester
-  ReadTable& reads;                     // filled by the requester, looked up by the responder
   CompletionQueue* send_completions;
   CompletionQueue* receive_completions;
   uint32_t peer_index;

@@ -39,7 +39,8 @@ TEST(EndpointAnswers, TellNoPsnOnceDataHaveArrived) {
   ask(pair, pair.b, EndpointOperation::kCapabilities, pair.b.qp->qpn().value());
   ASSERT_EQ(tap.count(Opcode::kEndpointResponse), 1u);
   EXPECT_EQ(tap.last(Opcode::kEndpointResponse).eeth.vendor_info, kSpeaksExtension | kTellsExpectedPsn);
-  EXPECT_EQ(tap.last(Opcode::kEndpointResponse).eeth.expected_psn, pair.b.qp->responder().expected().value());
+  EXPECT_EQ(tap.last(Opcode::kEndpointResponse).eeth.expected_psn,
+            pair.b.qp->mrc()->responder().expected().value());
   pair.write(1, 1024);
   ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
   tap.clear();
@@ -147,14 +148,14 @@ TEST(Strangers, CannotWriteAsThePeer) {
   pair.run_for(10 * kMicrosecond);
   Craft craft;
   craft.source = kAnybody;
-  const uint32_t first = pair.b.qp->responder().expected().value();
+  const uint32_t first = pair.b.qp->mrc()->responder().expected().value();
   pair.put(first, pair.bth(first), craft);
   pair.run_for(10 * kMicrosecond);
   EXPECT_EQ(pair.b.engine->counters().drops_wrong_peer, 1u);
-  EXPECT_FALSE(pair.b.qp->responder().has_received());
+  EXPECT_FALSE(pair.b.qp->mrc()->responder().has_received());
   pair.put(first, pair.bth(first), {});
   pair.run_for(10 * kMicrosecond);
-  EXPECT_TRUE(pair.b.qp->responder().has_received());
+  EXPECT_TRUE(pair.b.qp->mrc()->responder().has_received());
 }
 
 TEST(Strangers, CannotAcknowledgeWhatWasNeverSent) {

@@ -135,10 +135,10 @@ TEST(Hostile, AnAnswerToAReadThatHasNotLeft) {
   for (auto& port : pair.a.ports) port->linked = false;
   post_read(pair, pair.remote, pair.local);
   pair.run_for(5 * kMicrosecond);
-  EXPECT_TRUE(pair.a.qp->requester().sent().outstanding() == 0);
+  EXPECT_TRUE(pair.a.qp->mrc()->requester().sent().outstanding() == 0);
   answer_read(pair, 0, sizeof pair.here);
   pair.run_for(5 * kMicrosecond);
-  EXPECT_EQ(pair.a.qp->requester().sent().outstanding(), 0u);
+  EXPECT_EQ(pair.a.qp->mrc()->requester().sent().outstanding(), 0u);
   EXPECT_EQ(pair.here[0], 0) << "nothing was asked for";
   EXPECT_EQ(pair.a.qp->state(), QueuePairState::kError);
   const auto ended = pair.poll(pair.a.sends);
@@ -242,7 +242,7 @@ TEST(Hostile, WhoIsNotToldThePsnAsksLessAndLess) {
   bth.psn = Psn(kFirstFromB);
   inject(pair, pair.a, {}, bth, Meth{}, Reth{});
   pair.run_for(kMillisecond);
-  ASSERT_TRUE(pair.a.qp->responder().has_received());
+  ASSERT_TRUE(pair.a.qp->mrc()->responder().has_received());
   Tap tap(pair.b);
   post_read(pair, pair.remote, pair.local);
   pair.run_for(100 * kMillisecond);
@@ -377,7 +377,7 @@ TEST(Hostile, ASackMustKnowTheConnectionItSpeaksOf) {
     change(blind.sack);
     blind.say(Opcode::kSack, blind.sack);
     EXPECT_EQ(blind.counters().drops_bad_control, 1u);
-    EXPECT_EQ(blind.pair.a.qp->requester().sent().outstanding(), 1u);
+    EXPECT_EQ(blind.pair.a.qp->mrc()->requester().sent().outstanding(), 1u);
   };
   wrong([](Sack& sack) { ++sack.source_qpn_low; });
   wrong([](Sack& sack) { ++sack.destination_qpn_low; });
@@ -385,7 +385,7 @@ TEST(Hostile, ASackMustKnowTheConnectionItSpeaksOf) {
   wrong([](Sack& sack) { sack.cumulative_psn = sack.cumulative_psn - (1 << 20); });
   Blind right;
   right.say(Opcode::kSack, right.sack);
-  EXPECT_EQ(right.pair.a.qp->requester().sent().outstanding(), 0u) << "else this shows nothing";
+  EXPECT_EQ(right.pair.a.qp->mrc()->requester().sent().outstanding(), 0u) << "else this shows nothing";
 }
 
 // A SEND says what its sender has received: only of what was sent, and only if the SEND itself is new.
@@ -399,7 +399,7 @@ TEST(Hostile, ASendMustKnowWhatItSaysWasReceived) {
     tap.drop = [](const Packet&) { return true; };
     pair.write(1, 1024);
     pair.run_for(2 * kMicrosecond);
-    const Psn spoken_of = pair.a.qp->requester().sent().oldest() + distance;
+    const Psn spoken_of = pair.a.qp->mrc()->requester().sent().oldest() + distance;
     Bth bth;
     bth.opcode = Opcode::kSendOnly;
     bth.destination = pair.a.qp->qpn();
@@ -408,7 +408,7 @@ TEST(Hostile, ASendMustKnowWhatItSaysWasReceived) {
     craft.payload.assign(8, 0xEE);
     inject(pair, pair.a, craft, bth, Meth{}, Reth{0, MemoryKey{flag << 24 | spoken_of.value()}, 8});
     pair.run_for(2 * kMicrosecond);
-    return pair.a.qp->requester().sent().outstanding();
+    return pair.a.qp->mrc()->requester().sent().outstanding();
   };
   EXPECT_EQ(outstanding_after(1, 1, kFirstFromB), 1u) << "it was never sent";
   EXPECT_EQ(outstanding_after(0, 2, kFirstFromB), 1u) << "it means something else";

@@ -71,8 +71,8 @@ TEST_P(Pause, IsNeitherSilenceNorARoundTrip) {
   EXPECT_EQ(pair_.a.engine->counters().pauses, 1u);
   EXPECT_EQ(pair_.b.engine->counters().pauses, 1u);
   if (GetParam() == Transport::kRc) return;  // does not measure
-  EXPECT_LT(pair_.a.qp->requester().rtt().smoothed(), kMillisecond);
-  EXPECT_LT(pair_.b.qp->requester().rtt().smoothed(), kMillisecond);
+  EXPECT_LT(pair_.a.qp->mrc()->requester().rtt().smoothed(), kMillisecond);
+  EXPECT_LT(pair_.b.qp->mrc()->requester().rtt().smoothed(), kMillisecond);
 }
 
 // Who is awake all the time counts as ever.
@@ -100,7 +100,7 @@ TEST_P(Pause, OfOneThreadOfSeveralDoesNotTurnTimeBack) {
   expect_no_harm();
   if (GetParam() == Transport::kRc) return;  // does not measure
   for (const End* end : {&pair_.a, &pair_.b}) {
-    EXPECT_LT(end->qp->requester().rtt().smoothed(), kMillisecond);
+    EXPECT_LT(end->qp->mrc()->requester().rtt().smoothed(), kMillisecond);
     EXPECT_EQ(end->engine->counters().retransmits_reordering, 0u);
   }
 }
@@ -134,7 +134,7 @@ TEST(PausesOfABusyHost, DoNotHideAQueueThatGrows) {
   EXPECT_GT(counters.pauses, 3u);
   EXPECT_GT(counters.messages_completed, 20u);
   EXPECT_LT(counters.retransmissions_sent, 20u);  // not thousands
-  EXPECT_GT(pair.a.qp->requester().rtt().smoothed(), 5 * kMillisecond);
+  EXPECT_GT(pair.a.qp->mrc()->requester().rtt().smoothed(), 5 * kMillisecond);
 }
 
 INSTANTIATE_TEST_SUITE_P(Wires, Pause, testing::Values(Transport::kMrc, Transport::kRc),

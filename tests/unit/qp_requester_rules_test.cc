@@ -211,7 +211,7 @@ TEST(RequesterRules, ASlowPlaneDoesNotHoldTheWholeWindow) {
   };
   RulePair pair(options);
   pair.a.ports[0]->delay = [] { return kMillisecond; };
-  const SentPackets& sent = pair.a.qp->requester().sent();
+  const SentPackets& sent = pair.a.qp->mrc()->requester().sent();
   uint64_t most = 0;
   for (uint64_t i = 1; i <= 5; ++i) {
     pair.write(i, i == 1 ? 8 * 1024 : 256 * 1024);  // the first one makes the round trips known
@@ -394,7 +394,7 @@ TEST(RequesterRules, DynamicMprIsToldAndObeyed) {
   pair.write(1, 1024);
   ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
   EXPECT_EQ(answers.last(Opcode::kSack).sack.mpr, 2u);
-  EXPECT_EQ(pair.a.qp->requester().mpr(), 256u);
+  EXPECT_EQ(pair.a.qp->mrc()->requester().mpr(), 256u);
   Tap tap(pair.a);
   tap.drop = [](const Packet& packet) { return packet.bth.psn == Psn(kFirst + 1); };
   pair.write(2, 600 * 1024);
@@ -404,7 +404,7 @@ TEST(RequesterRules, DynamicMprIsToldAndObeyed) {
   attributes.mpr = 128;
   ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, attributes, pair.now()));
   pair.run_for(2 * kMillisecond);
-  EXPECT_EQ(pair.a.qp->requester().mpr(), 128u);
+  EXPECT_EQ(pair.a.qp->mrc()->requester().mpr(), 128u);
   tap.drop = nullptr;
   ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
   EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 600 * 1024));
@@ -449,7 +449,7 @@ TEST(RequesterRules, MprThatIsNotNegotiatedIsNotTold) {
   pair.write(1, 1024);
   ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
   EXPECT_EQ(answers.last(Opcode::kSack).sack.mpr, 0u);
-  EXPECT_GT(pair.a.qp->requester().mpr(), 1024u);
+  EXPECT_GT(pair.a.qp->mrc()->requester().mpr(), 1024u);
 }
 
 TEST(ControllerRules, AnEvProbeMeasuresTheRoundTrip) {

@@ -122,7 +122,7 @@ void tell(const QueuePair& from, const Path& path, mrcdv_path* to) {
   if (path.has_outer)
     std::memcpy(to->outer_destination, from.paths().way(path).outer_destination.bytes.data(),
                 sizeof to->outer_destination);
-  to->rtt_ns = from.requester().recent_rtt(path.plane);
+  to->rtt_ns = from.mrc()->requester().recent_rtt(path.plane);
   to->newest = path.delivered_order;
   to->sent = path.sent;
   to->lost = from.paths().losses(path);
@@ -183,7 +183,7 @@ int dv_query_paths(ibv_qp* verbs, mrcdv_path* paths, int count) {
   if (qp == nullptr || count < 0 || (paths == nullptr && count > 0)) return -EINVAL;
   Progress::Control control(qp->shard->progress());
   const QueuePair& engine_qp = *qp->transport;
-  if (!engine_qp.connected() || engine_qp.transport() == Transport::kRc) return 0;
+  if (!engine_qp.connected() || engine_qp.mrc() == nullptr) return 0;
   const auto all = static_cast<int>(engine_qp.paths().size());
   for (int i = 0; i < std::min(all, count); ++i)
     tell(engine_qp, engine_qp.paths().at(PathId(static_cast<uint16_t>(i))), &paths[i]);
@@ -197,7 +197,7 @@ int dv_query_spray(ibv_qp* verbs, mrcdv_spray* spray) {
   Progress::Control control(qp->shard->progress());
   const PathSet& paths = qp->transport->paths();
   *spray = {};
-  if (!qp->transport->connected() || qp->transport->transport() == Transport::kRc) return 0;
+  if (!qp->transport->connected() || qp->transport->mrc() == nullptr) return 0;
   spray->paths = static_cast<uint32_t>(paths.size());
   spray->active = static_cast<uint32_t>(paths.active());
   spray->min_active = static_cast<uint32_t>(paths.floor());

@@ -36,11 +36,11 @@ TEST(Recovery, GapsAreRememberedAcrossBitmaps) {
   for (uint32_t spine = 0; spine < 8; ++spine)
     world.faults().switch_dead(Tier::kSpine, 2, spine, cut, kForever);
   world.run_until(cut);
-  ASSERT_LT(stream.queue_pair().requester().sent().outstanding(), 300u);
+  ASSERT_LT(stream.queue_pair().mrc()->requester().sent().outstanding(), 300u);
   world.run_until(cut + 12 * world.rtt());
   EXPECT_GT(world.fabric().core().trace.data_count(Fate::kLostDown), 20u) << "the test tests nothing";
-  EXPECT_LT(stream.queue_pair().requester().sent().outstanding(), 300u);
-  EXPECT_EQ(stream.queue_pair().requester().sent().lost(), 0u);
+  EXPECT_LT(stream.queue_pair().mrc()->requester().sent().outstanding(), 300u);
+  EXPECT_EQ(stream.queue_pair().mrc()->requester().sent().lost(), 0u);
 }
 
 // A paced sender waits for its turn; the timer that wakes it must not come again before it has sent.

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// How a connection of MRC begins and ends, and what changes meanwhile: paths, ports, what is known of the
+// peer.
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "libmrc/mrc/mrc_transport.h"
+#include "libmrc/work/next_hops.h"
+
+namespace mrc {
+
+void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
+  CongestionConfig congestion;
+  congestion.algorithm = services.config.congestion;
+  congestion.window_bytes = services.config.window_bytes;
+  congestion.nscc = services.config.nscc;
+  const CongestionConfig* profile =
+      services.profiles != nullptr ? services.profiles->congestion(terms_.congestion_profile) : nullptr;
+  if (profile != nullptr) congestion = *profile;
+  connection_.dynamic_mpr = terms_.dynamic_mpr.value_or(services.config.dynamic_mpr);
+  peer_ = services.peers.acquire(
+      connection_.destination, data_class(connection_, services.config, services.config.dscp_data),
+      terms_.congestion_profile, congestion,
+      terms_.expected_senders.value_or(services.config.expected_senders), terms_.seed);
+  own_controller_.reset(congestion);
+  connection_.strict = terms_.transport == Transport::kMrcStrict;
+  connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
+  if (!connection_.strict) negotiation_.start(now);
+  responder_.reset(services.config, first, connection_.answers_max, terms_.copied_segments);
+  answers_.reset();  // here and not in RTS: answers that nobody asked for may come before
+  follow_terms(services.config);
+  make_paths(services);
+  resolve_next_hops(connection_, Ecn::kEct0, services);
+}
+
+void MrcTransport::start_sending(Psn first, uint64_t send_index, Services& services) {
+  if (sending_) return;  // it has answered already, by the PSN that the peer expected
+  requester_.reset(services.config, shares_window() ? &peer_->controller : &own_controller_, first);
+  requester_.set_mpr(connection_.send_mpr);
+  requester_.follow_probes(paths_);
+  requester_.skip_to(send_index);
+  sending_ = true;  // and not before: memory may run out
+}
+
+// IBTA 9.7.6.1.3: a timer may run for up to four times what was asked. For RC it is the only way to notice
+// that the last packet was lost, here it is not.
+void MrcTransport::follow_terms(const TransportConfig& config) {
+  const Nanoseconds timeout = terms_.timeout;
+  requester_.retry().configure(std::clamp(config.timeout_min, timeout, 4 * timeout), terms_.retry_linear,
+                               terms_.retry_exponential);
+}
+
+void MrcTransport::disconnect(Services& services) {
+  negotiation_.stop();
+  release_next_hops(connection_, services);
+  if (peer_ == nullptr) return;
+  requester_.abandon();
+  peer_->waiting.remove(waiting_);
+  its_turn_ = false;
+  services.peers.release(peer_);
+  peer_ = nullptr;
+}
+
+void MrcTransport::make_paths(Services& services) {
+  const TransportConfig& transport = services.config;
+  PathSetConfig config;
+  config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
+  config.paths_per_plane = transport.paths_per_plane;
+  config.backups_per_plane = transport.backups_per_plane;
+  config.min_active = transport.paths_min_active;
+  config.probe_interval = transport.probe_interval;
+  config.probe_interval_max = transport.probe_interval_max;
+  config.counters = &services.counters.paths;
+  std::vector<EvEntry> entries;
+  const PathProfile* profile =
+      services.profiles != nullptr ? services.profiles->paths(terms_.path_profile) : nullptr;
+  has_path_profile_ = profile != nullptr && !profile->entries.empty();
+  if (profile != nullptr) {
+    config.min_active = profile->min_active;
+    config.event_mask = profile->event_mask;
+  }
+  if (has_path_profile_) {
+    entries = profile->entries;
+    config.paths_per_plane = static_cast<uint32_t>(entries.size());
+  } else if (services.path_source != nullptr) {
+    entries = services.path_source->paths_to(connection_.destination);
+  }
+  connection_.srv6 = !entries.empty() && entries.front().has_outer;
+  connection_.segment_routing = connection_.srv6 && entries.front().has_segment;
+  // The headers below UDP are alike on all paths of a connection; what differs from the first is left out.
+  std::erase_if(entries, [first = entries.empty() ? EvEntry{} : entries.front()](const EvEntry& entry) {
+    return entry.has_outer != first.has_outer || entry.has_segment != first.has_segment;
+  });
+  if (entries.empty())
+    paths_.reset(config, terms_.seed);
+  else
+    paths_.reset(config, peer_->share_entries(std::move(entries)), terms_.seed);
+  for (uint32_t plane = 0; plane < config.planes; ++plane)
+    if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
+}
+
+void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
+  if (!has_path_profile_ || services.profiles == nullptr) return;
+  const PathProfile* profile = services.profiles->paths(terms_.path_profile);
+  if (profile == nullptr) return;
+  paths_.set_event_mask(profile->event_mask);
+  if (paths_.follow(peer_->share_entries(profile->entries), now) > 0) requester_.follow_probes(paths_);
+}
+
+void MrcTransport::on_port(Context& cx, Plane plane, bool up) {
+  if (up) {
+    paths_.port_up(plane, cx.now);
+    return;
+  }
+  paths_.port_down(plane);
+  if (sending_) requester_.on_port_down(cx, plane);
+}
+
+void MrcTransport::announce_ports(Context& cx, PlaneMask usable, uint32_t announcement) {
+  Services& services = cx.services;
+  Bth bth;
+  bth.opcode = Opcode::kEndpointRequest;
+  bth.destination = kEndpointQpn;
+  Erth erth;
+  erth.operation = EndpointOperation::kPortStatusUpdate;
+  erth.port_status_mask = usable;
+  const bool coarse = services.config.coarse_timestamps;
+  erth.time = {to_wire_timestamp(cx.now, coarse), coarse};
+  EndpointRequests::Asker asker;
+  asker.qpn = connection_.local_qpn;
+  asker.announcement = announcement;
+  // MRC 4.6 [P]: on every port that is left.
+  for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
+    bth.psn = Psn(services.endpoint_requests.add(asker));
+    const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
+    if (send_control(cx, path, &PlaneFrames::control, bth, erth)) ++services.counters.port_updates_sent;
+  }
+}
+
+void MrcTransport::on_endpoint_response(const Packet& packet) {
+  if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
+      packet.source != connection_.destination)
+    return;
+  const bool tells = (packet.eeth.vendor_info & kTellsExpectedPsn) != 0;
+  if (asks_for_psn_ && tells) {
+    asks_for_psn_ = false;
+    peer_expects_ = Psn{packet.eeth.expected_psn};
+  }
+  // A peer that does not tell is asked on, ever less often: to begin anew at once would be a question per
+  // round trip.
+  if (!asks_for_psn_) negotiation_.stop();
+  connection_.extension =
+      (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
+}
+
+}  // namespace mrc

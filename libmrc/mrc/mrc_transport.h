@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// MRC as the transport of a queue pair: requester and responder, the paths of the connection, the peer it
+// shares a window with, and what both ends learn of each other. mrc_transport.cc is the data path,
+// mrc_connection.cc how it begins and ends, and what changes meanwhile.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "libmrc/congestion/controller.h"
+#include "libmrc/containers/linked_list.h"
+#include "libmrc/mrc/answers.h"
+#include "libmrc/mrc/negotiation.h"
+#include "libmrc/mrc/requester.h"
+#include "libmrc/mrc/responder.h"
+#include "libmrc/path/path_set.h"
+#include "libmrc/peer/connection.h"
+#include "libmrc/peer/peer_table.h"
+#include "libmrc/wire/packet.h"
+#include "libmrc/work/terms.h"
+#include "libmrc/work/transport.h"
+
+namespace mrc {
+
+class MrcTransport {
+ public:
+  // All of these are `owner`'s and outlive it.
+  MrcTransport(QueuePair& owner, Connection& connection, PathSet& paths, const Terms& terms)
+      : connection_(connection), paths_(paths), terms_(terms), waiting_(&owner) {}
+  MrcTransport(const MrcTransport&) = delete;
+  MrcTransport& operator=(const MrcTransport&) = delete;
+
+  // --- what any transport has: see IsTransport ---
+  static constexpr bool kConnects = true;
+  void connect(Psn first, Services& services, Nanoseconds now);
+  void start_sending(Psn first, uint64_t send_index, Services& services);
+  void follow_terms(const TransportConfig& config);
+  void disconnect(Services& services);
+  bool sending() const { return sending_; }
+  Arrival classify(const Packet& packet) const {
+    const Opcode opcode = packet.bth.opcode;
+    if (!is_mrc(opcode)) return Arrival::kUnsupported;
+    return is_request(opcode) || opcode == Opcode::kProbe ? Arrival::kRequest : Arrival::kAnswer;
+  }
+  void receive(Context& cx, const Packet& packet, Plane plane);
+  More transmit(Context& cx, size_t budget, bool fresh_answers);
+  void answer_before_leaving(Context& cx) {
+    if (responder_.control_due()) responder_.send_control_packets(cx, kNoPath);
+  }
+  void on_timer(Context& cx);
+  void on_pause(Nanoseconds away, Nanoseconds now) {
+    if (sending_) requester_.on_pause(away, now);
+  }
+  Nanoseconds next_deadline() const {
+    const Nanoseconds asking = negotiation_.next_deadline();
+    return sending_ ? std::min(asking, requester_.next_deadline()) : asking;
+  }
+  std::optional<CompletionStatus> failure() const { return requester_.failure(); }
+  const ResponderFault* fault() {
+    if (const auto psn = requester_.response_fault()) responder_.fault_now(*psn, Aeth::kNakRemoteAccess);
+    return responder_.fault();
+  }
+  void repeat_nak(Context& cx, Plane plane) { responder_.repeat_nak(cx, plane); }
+  bool takes_next(Psn psn) const { return responder_.takes_next(psn); }
+  void fault_now(Psn psn, uint8_t syndrome) { responder_.fault_now(psn, syndrome); }
+  void flush(Context& cx, CompletionStatus first) {
+    requester_.flush(cx, first);
+    if (answers_.awaited.outstanding() > 0) answers_.awaited.reset(kReadsMax);
+  }
+  template <typename Each>
+  void drain_receives(Each&& each) {
+    responder_.slots().drain(each);
+  }
+  bool drained(const Context& cx) const { return requester_.drained(cx); }
+  Psn oldest_unacknowledged() const { return requester_.sent().oldest(); }
+
+  // --- of MRC alone ---
+  const Requester& requester() const { return requester_; }
+  const Responder& responder() const { return responder_; }
+  Peer* peer() const { return peer_; }  // as long as it is connected
+  bool waits_for_window() const { return waiting_.listed(); }
+  // It was the first of those that wait for the peer's window, which is open now.
+  void give_turn() { its_turn_ = true; }
+  void set_mpr(uint32_t packets) { requester_.set_mpr(packets); }
+  // The answer to an endpoint request of ours.
+  void on_endpoint_response(const Packet& packet);
+  // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
+  void on_port(Context& cx, Plane plane, bool up);
+  void on_remote_ports(PlaneMask usable, Nanoseconds now) {
+    paths_.set_remote_ports(usable, now);
+    requester_.follow_probes(paths_);
+  }
+  // Tells the peer which of our ports are usable; the engine hears the answer.
+  void announce_ports(Context& cx, PlaneMask usable, uint32_t announcement);
+  // The profile of its paths may have changed.
+  void follow_profile(Services& services, Nanoseconds now);
+
+ private:
+  void make_paths(Services& services);
+  bool shares_window() const {  // of congestion control, with others to the same peer
+    return peer_ != nullptr && peer_->controller.algorithm() != CongestionAlgorithm::kNone;
+  }
+  bool others_wait() const;
+  void send_requests(Context& cx, size_t budget, Requester::Burst* burst);
+  void start_answering(Context& cx);
+  void await_negotiation(Nanoseconds now);
+
+  Connection& connection_;
+  PathSet& paths_;
+  const Terms& terms_;
+  Answers answers_;
+  Requester requester_{answers_};
+  Responder responder_{answers_};
+  Negotiation negotiation_;
+  CongestionController own_controller_;  // when there is no congestion control
+  Peer* peer_ = nullptr;
+  LinkedList<QueuePair>::Node waiting_;  // for the peer's window
+  bool its_turn_ = false;                // it was the first of that list, and has not sent since
+  bool has_path_profile_ = false;        // its paths were made of that
+  bool sending_ = false;                 // there is a PSN to send by
+  bool answers_waited_ = false;          // what the responder has to say was held back in the last burst
+  bool asks_for_psn_ = false;
+  std::optional<Psn> peer_expects_;  // what the peer said when it was asked for that
+};
+static_assert(IsTransport<MrcTransport>);
+
+}  // namespace mrc
