@@ -84,6 +84,9 @@ foreach(program mrcrun mrcd mrc_top mrc_bench mrc_lab mrc_perf)
   install(FILES ${generated}/completions/${program} DESTINATION ${completions} COMPONENT programs)
 endforeach()
 
+# For Wireshark and tshark, which load it when they are told to (mrc(7)).
+install(FILES examples/wireshark/mrc.lua DESTINATION ${CMAKE_INSTALL_DATADIR}/mrc/wireshark COMPONENT programs)
+
 # mrc_gzip(SOURCE NAME): SOURCE with the version filled in, packed as NAME.gz, always to the same bytes.
 find_program(MRC_GZIP gzip REQUIRED)
 function(mrc_gzip source name)

@@ -188,6 +188,49 @@ def case_capture(program):
               f'{capture.spine}: routes {[where for where, _, _ in packets]}, expected {routes}')
 
 
+class HostCapture:
+    """tcpdump on an interface of a host, whole frames, until it has seen so many."""
+
+    def __init__(self, lab, host, interface, frames):
+        self.file = os.path.join(lab.directory, f'{host}{interface}.pcap')
+        self.process = lab.start('exec', host, '--', 'tcpdump', '-Z', 'root', '-n', '-U', '-i', interface, '-s', '0',
+                                 '-B', '65536', '-c', str(frames), '-w', self.file, 'ip6')
+        line = ' '
+        while line and 'listening on' not in line:
+            line = self.process.stdout.readline()
+
+    def wait(self):
+        said = self.process.communicate(timeout=60)[0]
+        equal(self.process.returncode, 0, f'status of tcpdump, which says {said}')
+
+
+def case_dissector(program):
+    """Wireshark's dissector reads every packet of a fabric that loses, marks and trims, as our own decoder does."""
+    # tests/wireshark is a room of its own.
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wireshark'))
+    from decoded import compare, frames_with  # pylint: disable=import-outside-toplevel
+    lab = Lab(program, '--planes', '2', '--spines', '2').needs_bpf()
+    lab.fault('paths loss 2%, all ce 5%, p1l1:p1s1 trim 5%, p1s1:p1l2 trim 5%')
+    captures = [HostCapture(lab, host, 'p1', 600) for host in ('h1', 'h2')]
+    for tool in ('ib_atomic_bw', 'ib_send_bw', 'ib_read_bw', 'ib_write_bw'):
+        pair(lab, [tool, '-d', 'mrc0', '-F', '-n', '60'] + ([] if 'atomic' in tool else ['-s', '16384']))
+    fields = os.path.join(os.path.dirname(program), 'packet_fields')
+    opcodes = set()
+    for capture in captures:
+        capture.wait()
+        frames = compare(fields, capture.file)
+        mrc = [frame for frame in frames if frame]
+        check(len(mrc) > 400, f'{capture.file}: {len(mrc)} of {len(frames)} frames are MRC, expected more than 400')
+        equal({frame['mrc.srv6'] for frame in mrc}, {1}, f'{capture.file}: SRv6')
+        equal([frame for frame in mrc if frame.get('mrc.icrc.status', 1) != 1], [], f'{capture.file}: frames without a good ICRC')
+        opcodes |= {frame['mrc.bth.opcode'] for frame in mrc}
+    # Atomics, their answers, SENDs, WRITEs or READs, and feedback: which of the last tools is seen depends on the count.
+    check({0xDC, 0xD1} < opcodes and len(opcodes) >= 6, f'opcodes {[hex(code) for code in sorted(opcodes)]}')
+    for note in ('trim', 'mark', 'gap', 'retransmission'):
+        seen = [number for capture in captures for number in frames_with(capture.file, f'mrc.expert.{note}')]
+        check(seen, f'no frame has the note "{note}"')
+
+
 class Silence:
     """tcpdump in one spine that shall not see one encapsulated packet."""
 

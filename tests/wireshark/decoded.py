@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tshark says of a capture with our dissector, compared with what our own decoder says of it."""
+import os
+import struct
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DISSECTOR = os.path.join(HERE, '..', '..', 'examples', 'wireshark', 'mrc.lua')
+ETHERNET = 1
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f'FAILED: {what}')
+
+
+def write_capture(file, frames):
+    with open(file, 'wb') as out:
+        out.write(struct.pack('=IHHiIII', 0xA1B2C3D4, 2, 4, 0, 0, 65535, ETHERNET))
+        for number, frame in enumerate(frames):
+            out.write(struct.pack('=IIII', number, 0, len(frame), len(frame)) + frame)
+
+
+def tshark(file, *words, dissector=True):
+    """Its lines. It complains about root and about nothing else that we want to see."""
+    command = ['tshark', '-n', '-r', file] + (['-X', 'lua_script:' + DISSECTOR] if dissector else []) + list(words)
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=250)
+    said = [line for line in done.stderr.splitlines() if line and not line.startswith('Running as user')]
+    check(done.returncode == 0 and not said, f'{" ".join(command)}: status {done.returncode}, expected 0 and silence: {said}')
+    return done.stdout.splitlines()
+
+
+def frames_with(file, what, dissector=True):
+    """The numbers of the frames that a display filter finds."""
+    return [int(line) for line in tshark(file, '-Y', what, '-T', 'fields', '-e', 'frame.number', dissector=dissector)]
+
+
+def number_of(text):
+    return {'True': 1, 'False': 0}[text] if text in ('True', 'False') else int(text, 0)
+
+
+def our_words(program, file):
+    """A dictionary per frame, or None for one that is not MRC's."""
+    done = subprocess.run([program, file], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    check(done.returncode == 0, f'{program}: status {done.returncode}, expected 0: {done.stderr}')
+    frames = []
+    for line in done.stdout.splitlines():
+        is_mrc = line.startswith('mrc.')
+        frames.append({key: int(value) for key, value in (word.split('=') for word in line.split())} if is_mrc else None)
+    return frames
+
+
+def tshark_words(file, names):
+    """Of each frame the names that it has. A header inside another is named twice: the first counts."""
+    options = [word for name in names for word in ('-e', name)]
+    found = []
+    for line in tshark(file, '-T', 'fields', '-E', 'separator=|', '-E', 'occurrence=f', '-e', 'mrc.payload', *options):
+        payload, *values = line.split('|')
+        frame = {name: number_of(value) for name, value in zip(names, values) if value}
+        if payload:
+            frame['payload_bytes'] = len(payload.replace(':', '')) // 2
+        found.append(frame)
+    return found
+
+
+def compare(program, file):
+    """Every MRC packet is decoded, none is malformed, and every field is what our decoder says. Gives our words."""
+    ours = our_words(program, file)
+    names = sorted({name for frame in ours if frame for name in frame} - {'payload_bytes'})
+    theirs = tshark_words(file, names)
+    check(len(ours) == len(theirs), f'{len(theirs)} frames by tshark, expected {len(ours)}')
+    for number, (own, other) in enumerate(zip(ours, theirs), 1):
+        expected = own or {}
+        wrong = {name: (other.get(name), expected.get(name)) for name in {*expected, *other}
+                 if other.get(name) != expected.get(name)}
+        check(not wrong, f'{file}: frame {number}: (tshark, decoder): {wrong}')
+    # Wireshark itself marks UDP whose length is that of before a switch trimmed the packet.
+    broken = frames_with(file, 'mrc && (_ws.malformed || mrc.expert.short || mrc.expert.opcode)'
+                               ' && !(mrc.trimmed == 1 && udp.length.bad)')
+    check(not broken, f'{file}: frames {broken[:10]} are malformed, expected none')
+    return ours
