@@ -7,9 +7,9 @@ if(NOT MRC_DPKG OR NOT MRC_DPKG_SHLIBDEPS)
   return()
 endif()
 
-# DPDK's drivers are loaded by name when a device is opened. The names of their packages carry DPDK's ABI number, so
-# the machine is asked which packages they are in.
-set(drivers bus_vdev mempool_ring net_af_packet)
+# What every DPDK device needs of DPDK's plug-ins; drivers are for the administrator to choose. The names of their
+# packages carry DPDK's ABI number, so the machine is asked which packages they are in.
+set(drivers bus_vdev mempool_ring)
 pkg_get_variable(dpdk_libdir libdpdk libdir)
 set(driver_packages "")
 foreach(driver ${drivers})

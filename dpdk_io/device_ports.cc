@@ -28,8 +28,9 @@ class DevicePorts::Impl {
     }
     mesh_ = HostMesh::open({run_directory_, config.planes, on_host, config.icrc_always}, error);
     if (mesh_ == nullptr) return false;
-    const auto is_own = [](const PortConfig& port) { return port.is_own(); };
-    if (network.has_own_ports() && !start_eal(error, eal_needs_of(config, is_own))) return false;
+    if (network.any_port(&PortConfig::is_own_ethdev) &&
+        !start_eal(error, eal_needs_of(config, &PortConfig::is_own_ethdev)))
+      return false;
     if (network.has_real_ports()) {
       wires_ = WirePorts::open(config, *mesh_, sharer_.get(), error);
       if (wires_ == nullptr) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The ports of one device in this process: all that the provider sees of dpdk_io. Opening claims a process
 // slot in the run directory (which fixes the range of QP numbers) and makes one port per plane. DPDK's EAL is
-// started only for ports on real interfaces.
+// started only for ports on DPDK devices.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,8 @@ class PortSharer::Impl {
 
 bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std::string* error) {
   if (!find_users(config.share_users, &users_, error)) return false;
-  if (!start_eal(error, eal_needs_of(config, [](const PortConfig& port) { return port.shared; })))
+  if (config.network.any_port(&PortConfig::is_shared_ethdev) &&
+      !start_eal(error, eal_needs_of(config, &PortConfig::is_shared_ethdev)))
     return false;
   loop_ = ControlLoop::open(error);
   if (loop_ == nullptr) return false;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "dpdk_io/ethdev/ethdev_carrier.h"
 #include "dpdk_io/host/monotonic_clock.h"
+#include "dpdk_io/packet/packet_carrier.h"
 #include "dpdk_io/wire/interface_mtu.h"
 
 namespace mrc {
@@ -22,8 +24,10 @@ std::unique_ptr<SharedWires> SharedWires::open(const DeviceConfig& config, Contr
 }
 
 bool SharedWires::open_parts(ControlLoop& loop, std::string* error) {
-  pool_ = PacketPool::create(config_.mbufs, error);
-  if (pool_ == nullptr) return false;
+  if (config_.network.any_port(&PortConfig::is_shared_ethdev)) {
+    pool_ = PacketPool::create(config_.mbufs, error);
+    if (pool_ == nullptr) return false;
+  }
   monitor_ = LinkMonitor::open(loop, error);
   if (monitor_ == nullptr) return false;
   quiet_.open(config_.network.srv6.has_value());
@@ -47,16 +51,18 @@ bool SharedWires::open_wire(const PortConfig& port, std::string* error) {
     }
     wire.interface_life = interface->life;
   }
-  wire.device = open_device(port, error);
-  if (wire.device == nullptr) return false;
-  wire.carrier = std::make_unique<EthdevCarrier>(*wire.device, pool_->mempool());
+  wire.carrier = open_carrier(port, error);
+  if (wire.carrier == nullptr) return false;
   wires_.push_back(std::move(wire));
   return true;
 }
 
-std::unique_ptr<EthdevDevice> SharedWires::open_device(const PortConfig& port, std::string* error) const {
-  return EthdevDevice::open(
-      {port, std::nullopt, needed_interface_mtu(config_, config_.mtu), pool_->mempool()}, error);
+std::unique_ptr<WireCarrier> SharedWires::open_carrier(const PortConfig& port, std::string* error) const {
+  if (port.backend == PortBackend::kAfPacket) return PacketCarrier::open(port, std::nullopt, error);
+  std::shared_ptr<EthdevDevice> device =
+      EthdevDevice::open({port, needed_interface_mtu(config_, config_.mtu), {pool_->mempool()}}, error);
+  if (device == nullptr) return nullptr;
+  return std::make_unique<EthdevCarrier>(std::move(device), uint16_t{0}, pool_->mempool());
 }
 
 bool SharedWires::is_local(const IpAddress& address) const {
@@ -70,7 +76,7 @@ SharedPorts SharedWires::ports() const {
     const uint32_t bit = uint32_t{1} << wire.config->plane;
     ports.shared |= bit;
     if (wire.up) ports.up |= bit;
-    if (wire.device != nullptr) ports.macs[wire.config->plane] = wire.device->mac();
+    ports.macs[wire.config->plane] = wire.carrier->address();
   }
   return ports;
 }
@@ -81,30 +87,25 @@ void SharedWires::refresh() {
 }
 
 void SharedWires::refresh_wire(Wire& wire) {
-  wire.up = true;
+  wire.up = wire.carrier->link_up();
+  wire.carrier->tidy();
   if (!wire.config->interface.empty()) {
     const Interface* interface = monitor_->find(wire.config->interface);
-    wire.up = interface != nullptr && interface->up;
+    wire.up = wire.up && interface != nullptr && interface->up;
     if (wire.up && interface->life != wire.interface_life) reopen(wire, *interface);
     wire.up = wire.up && interface->life == wire.interface_life;
   }
-  if (wire.config->backend == PortBackend::kEthdev) wire.up = wire.up && wire.device->link_up();
 }
 
 // As of a port that a program drives itself (WirePorts::reopen).
 void SharedWires::reopen(Wire& wire, const Interface& interface) {
   if (wire.config->backend != PortBackend::kAfPacket) return;
   if (interface.mtu < needed_interface_mtu(config_, config_.mtu)) return;
-  wire.carrier->replace_device(nullptr);
-  wire.device.reset();
   std::string error;
-  wire.device = open_device(*wire.config, &error);
-  if (wire.device == nullptr) {
+  if (wire.carrier->reopen(&error))
+    wire.interface_life = interface.life;
+  else
     std::fprintf(stderr, "%s\n", error.c_str());
-    return;
-  }
-  wire.carrier->replace_device(wire.device.get());
-  wire.interface_life = interface.life;
 }
 
 }  // namespace mrc

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "dpdk_io/ethdev/ethdev_carrier.h"
 #include "dpdk_io/ethdev/packet_pool.h"
 #include "dpdk_io/host/control_loop.h"
 #include "dpdk_io/settings/device_config.h"
 #include "dpdk_io/share/share_message.h"
 #include "dpdk_io/wire/link_monitor.h"
 #include "dpdk_io/wire/quiet_sockets.h"
+#include "dpdk_io/wire/wire_carrier.h"
 
 namespace mrc {
 
@@ -29,8 +29,7 @@ class SharedWires {
     const PortConfig* config = nullptr;
     uint32_t interface_life = 0;
     bool up = false;
-    std::unique_ptr<EthdevDevice> device;
-    std::unique_ptr<EthdevCarrier> carrier;
+    std::unique_ptr<WireCarrier> carrier;
   };
   const std::vector<Wire>& wires() const { return wires_; }
   // As programs are told of them.
@@ -44,7 +43,7 @@ class SharedWires {
   explicit SharedWires(const DeviceConfig& config) : config_(config) {}
   bool open_parts(ControlLoop& loop, std::string* error);
   bool open_wire(const PortConfig& port, std::string* error);
-  std::unique_ptr<EthdevDevice> open_device(const PortConfig& port, std::string* error) const;
+  std::unique_ptr<WireCarrier> open_carrier(const PortConfig& port, std::string* error) const;
   void refresh();
   void refresh_wire(Wire& wire);
   void reopen(Wire& wire, const Interface& interface);

@@ -9,10 +9,13 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <utility>
 
+#include "dpdk_io/ethdev/ethdev_carrier.h"
 #include "dpdk_io/host/debugging.h"
 #include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/host/monotonic_clock.h"
+#include "dpdk_io/packet/packet_carrier.h"
 #include "dpdk_io/wire/interface_mtu.h"
 
 namespace mrc {
@@ -43,7 +46,7 @@ WirePorts::~WirePorts() {
 }
 
 bool WirePorts::open_parts(std::string* error) {
-  if (config_.network.has_own_ports()) {
+  if (config_.network.any_port(&PortConfig::is_own_ethdev)) {
     pool_ = PacketPool::create(config_.mbufs, error);
     if (pool_ == nullptr) return false;
   }
@@ -106,9 +109,9 @@ bool WirePorts::open_port(const PortConfig& port, std::string* error) {
 }
 
 bool WirePorts::open_own(Wire& wire, const WirePort::Config& config, std::string* error) {
-  wire.device = open_device(*wire.config, error);
-  if (wire.device == nullptr) return false;
-  auto port = std::make_unique<EthdevPort>(mesh_.port(config.plane), *wire.device, pool_->mempool(), config);
+  auto carrier = open_carrier(*wire.config, error);
+  if (carrier == nullptr) return false;
+  auto port = std::make_unique<OwnPort>(mesh_.port(config.plane), std::move(carrier), config);
   wire.own = port.get();
   wire.port = std::move(port);
   wire.voice = std::make_unique<HostVoice>(wire.config->interface);
@@ -126,9 +129,12 @@ void WirePorts::open_shared(Wire& wire, const WirePort::Config& config) {
       std::make_unique<HostVoice>(interface.empty() ? "plane" + std::to_string(config.plane) : interface);
 }
 
-std::unique_ptr<EthdevDevice> WirePorts::open_device(const PortConfig& port, std::string* error) const {
-  return EthdevDevice::open(
-      {port, mesh_.slot(), needed_interface_mtu(config_, config_.mtu), pool_->mempool()}, error);
+std::unique_ptr<WireCarrier> WirePorts::open_carrier(const PortConfig& port, std::string* error) const {
+  if (port.backend == PortBackend::kAfPacket) return PacketCarrier::open(port, mesh_.slot(), error);
+  std::shared_ptr<EthdevDevice> device =
+      EthdevDevice::open({port, needed_interface_mtu(config_, config_.mtu), {pool_->mempool()}}, error);
+  if (device == nullptr) return nullptr;
+  return std::make_unique<EthdevCarrier>(std::move(device), uint16_t{0}, pool_->mempool());
 }
 
 Port* WirePorts::port(Plane plane) {
@@ -167,10 +173,10 @@ void WirePorts::hear_all(bool wanted) {
 
 void WirePorts::refresh_filter(Wire& wire) const {
   const bool wanted = hears_all_.load();
-  if (wire.own == nullptr || wire.device == nullptr || wire.hears_all == wanted) return;
+  if (wire.own == nullptr || wire.hears_all == wanted) return;
   wire.hears_all = wanted;
   wire.own->set_hears_all(wanted);
-  wire.device->hear_all(wanted);
+  wire.own->carrier().hear_all(wanted);
 }
 
 void WirePorts::refresh_link(Wire& wire) {
@@ -179,6 +185,7 @@ void WirePorts::refresh_link(Wire& wire) {
     const Interface* interface = monitor_->find(wire.config->interface);
     up = interface != nullptr && interface->up;
     if (wire.own != nullptr) {
+      wire.own->carrier().tidy();
       if (up && interface->life != wire.interface_life) reopen(wire, *interface);
       up = up && interface->life == wire.interface_life;
     }
@@ -187,8 +194,8 @@ void WirePorts::refresh_link(Wire& wire) {
     const SharedPorts& ports = sharer_->ports();
     wire.shared->set_address(ports.macs[wire.config->plane]);
     up = up && (ports.up >> wire.config->plane & 1) != 0;
-  } else if (wire.config->backend == PortBackend::kEthdev) {
-    up = up && wire.device->link_up();
+  } else {
+    up = up && wire.own->carrier().link_up();
   }
   wire.port->set_wire_up(up);
 }
@@ -199,17 +206,12 @@ void WirePorts::reopen(Wire& wire, const Interface& interface) {
   if (wire.config->backend != PortBackend::kAfPacket) return;  // the driver's affair
   if (interface.mtu < needed_interface_mtu(config_, config_.mtu)) return;
   wire.own->set_wire_up(false);
-  wire.own->replace_device(nullptr);
-  wire.device.reset();  // first: DPDK has few ports
-  wire.hears_all = false;
   std::string error;
-  wire.device = open_device(*wire.config, &error);
-  if (wire.device == nullptr) {
+  if (!wire.own->carrier().reopen(&error)) {
     if (debugging()) std::fprintf(stderr, "%s\n", error.c_str());
     return;
   }
   wire.own->next_hops().forget_macs();
-  wire.own->replace_device(wire.device.get());
   wire.interface_life = interface.life;
   groups_.refresh(wire.config->interface);
 }

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/ethdev/ethdev_port.h"
 #include "dpdk_io/ethdev/packet_pool.h"
 #include "dpdk_io/link/host_mesh.h"
 #include "dpdk_io/settings/device_config.h"
@@ -18,6 +17,7 @@
 #include "dpdk_io/wire/host_map.h"
 #include "dpdk_io/wire/host_voice.h"
 #include "dpdk_io/wire/link_monitor.h"
+#include "dpdk_io/wire/own_port.h"
 #include "dpdk_io/wire/quiet_sockets.h"
 #include "dpdk_io/wire/wire_groups.h"
 
@@ -25,8 +25,8 @@ namespace mrc {
 
 class WirePorts {
  public:
-  // EAL must run if the program has ports of its own. `sharer`: null where mrcd shares none. The mesh and the
-  // sharer outlive it. Null: `error` says why.
+  // EAL must run if the program has DPDK devices of its own. `sharer`: null where mrcd shares none. The mesh
+  // and the sharer outlive it. Null: `error` says why.
   static std::unique_ptr<WirePorts> open(const DeviceConfig& config, HostMesh& mesh, ShareClient* sharer,
                                          std::string* error);
   ~WirePorts();
@@ -46,11 +46,10 @@ class WirePorts {
  private:
   struct Wire {
     const PortConfig* config = nullptr;
-    uint32_t interface_life = 0;  // of the interface that the device is bound to
-    bool hears_all = false;       // the device does
-    std::unique_ptr<EthdevDevice> device;
+    uint32_t interface_life = 0;  // of the interface that the carrier is bound to
+    bool hears_all = false;       // the carrier does
     std::unique_ptr<WirePort> port;
-    EthdevPort* own = nullptr;     // the port, if it is one
+    OwnPort* own = nullptr;        // the port, if it is one
     SharedPort* shared = nullptr;  // the port, if it is one
     std::unique_ptr<HostVoice> voice;
   };
@@ -61,7 +60,7 @@ class WirePorts {
   bool open_port(const PortConfig& port, std::string* error);
   bool open_own(Wire& wire, const WirePort::Config& config, std::string* error);
   void open_shared(Wire& wire, const WirePort::Config& config);
-  std::unique_ptr<EthdevDevice> open_device(const PortConfig& port, std::string* error) const;
+  std::unique_ptr<WireCarrier> open_carrier(const PortConfig& port, std::string* error) const;
   bool is_local(const IpAddress& address) const;
 
   // In the control loop.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/ethdev/eal.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -17,12 +16,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <vector>
 
-#include "dpdk_io/ethdev/eal_descriptors.h"
+#include "dpdk_io/ethdev/new_descriptors.h"
 #include "dpdk_io/host/debugging.h"
 #include "dpdk_io/host/fork_guard.h"
-#include "dpdk_io/host/import_redirect.h"
 
 namespace mrc {
 
@@ -70,26 +69,26 @@ std::string allowed_cpus() {
   return text.empty() ? "0" : text;
 }
 
-// The plug-ins of DPDK that we use. Left alone, EAL loads all of its hundred drivers into the process, and
-// some change it while being loaded: the mlx5 driver turns on libibverbs' fork support and sets environment
-// variables.
-// DPDK cannot make a pool without the ring, even if it is not used.
-constexpr const char* kDrivers[] = {"librte_bus_vdev.so", "librte_mempool_ring.so"};
-const std::vector<std::string>* more_drivers = nullptr;  // while EAL starts
+// Some drivers set variables while EAL loads them; programs that the application starts would inherit those.
+class KeptEnvironment {
+ public:
+  KeptEnvironment() {
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+      names_.insert(name_of(*variable));
+  }
+  ~KeptEnvironment() {
+    std::vector<std::string> added;
+    for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable)
+      if (!names_.contains(name_of(*variable))) added.push_back(name_of(*variable));
+    for (const std::string& name : added) unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+  }
+  KeptEnvironment(const KeptEnvironment&) = delete;
+  KeptEnvironment& operator=(const KeptEnvironment&) = delete;
 
-void* open_wanted_driver(const char* file, int flags) {
-  if (file == nullptr || (flags & RTLD_NOLOAD) != 0) return dlopen(file, flags);
-  for (const char* driver : kDrivers)
-    if (std::strstr(file, driver) != nullptr) return dlopen(file, flags);
-  for (const std::string& driver : *more_drivers)
-    if (std::strstr(file, driver.c_str()) != nullptr) return dlopen(file, flags);
-  return dlopen(nullptr, RTLD_NOW);  // EAL only asks whether it has got something
-}
-
-void redirect_driver_loading(void* replacement) {
-  const void* eal = find_loaded_library("librte_eal.so");
-  if (eal != nullptr) redirect_import(eal, "dlopen", replacement);
-}
+ private:
+  static std::string name_of(const char* variable) { return {variable, std::strcspn(variable, "=")}; }
+  std::set<std::string> names_;
+};
 
 struct Start {
   EalOptions options;
@@ -127,11 +126,10 @@ void* start_in_helper(void* argument) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   if (!debugging()) silence_logs();
-  more_drivers = &start->options.drivers;
-  close_eal_descriptors_on_exec();
-  redirect_driver_loading(reinterpret_cast<void*>(open_wanted_driver));
+  const NewDescriptors descriptors;
+  const KeptEnvironment environment;
   const int result = rte_eal_init(static_cast<int>(words.size()), arguments.data());
-  redirect_driver_loading(reinterpret_cast<void*>(dlopen));
+  descriptors.close_on_exec();
   // EALREADY: the application itself runs DPDK, and we are its guests.
   if (result < 0 && rte_errno != EALREADY) start->error = describe_failure(rte_errno);
   keep_log_text = false;

@@ -6,15 +6,13 @@
 
 namespace mrc {
 
-EalOptions eal_needs_of(const DeviceConfig& config, bool (*drives)(const PortConfig& port)) {
+EalOptions eal_needs_of(const DeviceConfig& config, bool (PortConfig::*is_driven)() const, uint32_t pools) {
   EalOptions options;
-  options.megabytes = kEalMegabytes + PacketPool::megabytes(config.mbufs);
+  options.megabytes = kEalMegabytes + pools * PacketPool::megabytes(config.mbufs);
   for (const PortConfig& port : config.network.ports) {
-    if (!drives(port)) continue;
-    options.drivers.push_back(driver_library(port));
+    if (!(port.*is_driven)()) continue;
     if (const std::string address = pci_address(port); !address.empty()) options.pci.push_back(address);
   }
-  if (!options.pci.empty()) options.drivers.insert(options.drivers.begin(), "librte_bus_pci.so");
   return options;
 }
 

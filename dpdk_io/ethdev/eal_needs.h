@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What EAL must have been started with for the ports of a device.
+// What EAL must be started with for the DPDK devices of a device's settings.
 #pragma once
 
 #include "dpdk_io/ethdev/eal.h"
@@ -7,7 +7,8 @@
 
 namespace mrc {
 
-// For the ports that this process drives: those that `drives` says.
-EalOptions eal_needs_of(const DeviceConfig& config, bool (*drives)(const PortConfig& port));
+// `is_driven`: whether this process drives the port. `pools`: how many pools of packets it will make.
+EalOptions eal_needs_of(const DeviceConfig& config, bool (PortConfig::*is_driven)() const,
+                        uint32_t pools = 1);
 
 }  // namespace mrc

@@ -32,29 +32,18 @@ void EthdevCarrier::free_frames(rte_mbuf** frames, size_t count) {
   if (count > 0) rte_mempool_put_bulk(pool_, reinterpret_cast<void**>(frames), static_cast<unsigned>(count));
 }
 
-MacAddress EthdevCarrier::address() const {
-  if (in_forked_child()) return {};
-  BurstScope burst(guard_);
-  const EthdevDevice* device = device_.load(std::memory_order_acquire);
-  return device != nullptr ? device->mac() : MacAddress{};
-}
-
-void EthdevCarrier::replace_device(EthdevDevice* device) {
-  device_.store(device, std::memory_order_release);
-  guard_.wait();
+// Its interface is the driver's affair.
+bool EthdevCarrier::reopen(std::string* error) {
+  *error = "mrc: a DPDK device is opened once; start the program again";
+  return false;
 }
 
 size_t EthdevCarrier::receive(std::span<RxFrame> frames) {
   if (in_forked_child()) return 0;
   if (pending_.count > 0) push_pending();
   rte_mbuf* mbufs[kBurst];
-  size_t count = 0;
-  {
-    BurstScope burst(guard_);
-    EthdevDevice* device = device_.load(std::memory_order_acquire);
-    if (device != nullptr)
-      count = device->receive(mbufs, static_cast<uint16_t>(std::min(frames.size(), kBurst)));
-  }
+  const size_t count =
+      device_->receive(queue_, mbufs, static_cast<uint16_t>(std::min(frames.size(), kBurst)));
   size_t taken = 0;
   for (size_t i = 0; i < count; ++i) {
     rte_mbuf* mbuf = mbufs[i];
@@ -111,8 +100,7 @@ void EthdevCarrier::discard(std::span<const TxFrame> frames) {
 void EthdevCarrier::transmit(std::span<const TxFrame> frames) {
   if (in_forked_child()) return;
   if (pending_.count > 0) push_pending();
-  // Not the one that the engine was told first: it is another with another device.
-  const MacAddress source = address();
+  const MacAddress& source = device_->mac();
   rte_mbuf* mbufs[kBurst];
   while (!frames.empty()) {
     const size_t count = std::min(frames.size(), kBurst);
@@ -133,10 +121,7 @@ void EthdevCarrier::transmit(std::span<const TxFrame> frames) {
 }
 
 size_t EthdevCarrier::push(rte_mbuf** frames, size_t count) {
-  BurstScope burst(guard_);
-  EthdevDevice* device = device_.load(std::memory_order_acquire);
-  const size_t sent =
-      device != nullptr && count > 0 ? device->transmit(frames, static_cast<uint16_t>(count)) : 0;
+  const size_t sent = count > 0 ? device_->transmit(queue_, frames, static_cast<uint16_t>(count)) : 0;
   counters_.frames_sent += sent;
   return sent;
 }

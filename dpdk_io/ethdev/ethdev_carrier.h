@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Carries frames by a DPDK device, which may be replaced by another while it runs. What the device does not
-// take at once waits here.
+// Carries frames by a pair of queues of a DPDK device. What the device does not take at once waits here.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "dpdk_io/ethdev/ethdev_device.h"
-#include "dpdk_io/host/burst_guard.h"
-#include "dpdk_io/host/port_counters.h"
-#include "libmrc/port/carrier.h"
+#include "dpdk_io/wire/wire_carrier.h"
 
 namespace mrc {
 
@@ -23,10 +22,12 @@ struct PendingFrames {
   std::array<rte_mbuf*, kMax> frames;
 };
 
-class EthdevCarrier final : public Carrier {
+class EthdevCarrier final : public WireCarrier {
  public:
-  // What is given outlives the carrier, but for a device that is replaced.
-  EthdevCarrier(EthdevDevice& device, rte_mempool* pool) : pool_(pool), device_(&device) {}
+  // The carriers of its queues keep a device open together. The pool, which outlives them, is that of the
+  // queue.
+  EthdevCarrier(std::shared_ptr<EthdevDevice> device, uint16_t queue, rte_mempool* pool)
+      : device_(std::move(device)), queue_(queue), pool_(pool) {}
   ~EthdevCarrier() override;
 
   // All that arrives: single buffers, whoever they are for.
@@ -34,26 +35,22 @@ class EthdevCarrier final : public Carrier {
   void release(std::span<const RxFrame> frames) override;
   size_t transmit_room(const MacAddress& = {}) override;
   size_t acquire(std::span<TxFrame> frames) override;
-  // Writes the device's own address into them.
   void transmit(std::span<const TxFrame> frames) override;
   void discard(std::span<const TxFrame> frames) override;
 
-  MacAddress address() const;
-  PortCounters& counters() { return counters_; }
-
-  // --- the control loop ---
-  // Null: none for now. The one before is not used any more when it returns.
-  void replace_device(EthdevDevice* device);
+  MacAddress address() const override { return device_->mac(); }
+  PortCounters& counters() override { return counters_; }
+  bool link_up() const override { return device_->link_up(); }
+  bool reopen(std::string* error) override;
 
  private:
   size_t push(rte_mbuf** frames, size_t count);
   void push_pending();
   void free_frames(rte_mbuf** frames, size_t count);
 
+  const std::shared_ptr<EthdevDevice> device_;
+  const uint16_t queue_;
   rte_mempool* const pool_;
-  // The data path uses the device only inside a burst; who replaces it waits for the guard.
-  mutable BurstGuard guard_;
-  std::atomic<EthdevDevice*> device_;
   PendingFrames pending_;  // what the ring did not take
   PortCounters counters_;
 };

@@ -3,105 +3,67 @@
 
 #include <rte_dev.h>
 #include <rte_errno.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
-#include "dpdk_io/ethdev/af_packet_driver.h"
-#include "dpdk_io/ethdev/packet_pool.h"
+#include "dpdk_io/ethdev/new_descriptors.h"
 #include "dpdk_io/host/fork_guard.h"
-#include "dpdk_io/wire/frame_filter.h"
+#include "dpdk_io/host/loaded_library.h"
 
 namespace mrc {
 namespace {
 
-// Frames in each ring of net_af_packet. The driver counts on frames that fill blocks without a rest, and the
-// kernel on blocks of whole pages. A frame must also fit into one of our buffers. The kernel puts at most 80
-// bytes before it: its own header, an address, and an alignment.
-constexpr unsigned kFrameBytes = kBufferBytes;
-constexpr unsigned kFramesPerBlock = 16;
-constexpr unsigned kBlockBytes = kFrameBytes * kFramesPerBlock;
-constexpr unsigned kFrames = 512;
-static_assert(kBlockBytes % 4096 == 0 && kFrames % kFramesPerBlock == 0);
-static_assert(kFrameBytes >= kFrameBytesMax + 80);
-
 constexpr uint16_t kDescriptors = 512;
 
+// The plug-in with a driver: "net_pcap" -> "librte_net_pcap.so".
+std::string driver_library(const PortConfig& port) {
+  return "librte_" + port.driver + ".so";
+}
+
 bool is_vdev(const PortConfig& port) {
-  return port.backend == PortBackend::kAfPacket || port.device.starts_with("net_") ||
-         port.device.starts_with("eth_");
-}
-
-std::string next_name() {
-  static std::atomic<unsigned> number{0};
-  return "net_af_packet_mrc" + std::to_string(number.fetch_add(1));
-}
-
-std::string af_packet_arguments(const std::string& interface) {
-  return "iface=" + interface + ",blocksz=" + std::to_string(kBlockBytes) +
-         ",framesz=" + std::to_string(kFrameBytes) + ",framecnt=" + std::to_string(kFrames);
-}
-
-// The driver does not say why it fails; this is the usual reason.
-bool may_open_packet_sockets(std::string* why) {
-  const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-  if (fd >= 0) {
-    close(fd);
-    return true;
-  }
-  *why = std::string("no packet socket: ") + std::strerror(errno);
-  if (errno == EPERM)
-    *why += "; it needs CAP_NET_RAW: run the program as root, or in a user namespace that owns the network";
-  return false;
+  return port.device.starts_with("net_") || port.device.starts_with("eth_");
 }
 
 }  // namespace
 
-std::string driver_library(const PortConfig& port) {
-  return "librte_" + (port.backend == PortBackend::kAfPacket ? "net_af_packet" : port.driver) + ".so";
-}
-
 std::string pci_address(const PortConfig& port) {
-  return port.backend == PortBackend::kEthdev && !is_vdev(port) ? port.device : std::string();
+  return is_vdev(port) ? std::string() : port.device;
 }
 
 std::unique_ptr<EthdevDevice> EthdevDevice::open(const Config& config, std::string* error) {
   std::unique_ptr<EthdevDevice> device(new EthdevDevice);
   std::string why;
-  if (device->create(config, &why) && device->configure(config, &why)) return device;
+  const NewDescriptors descriptors;
+  const bool made = device->create(config, &why) && device->configure(config, &why);
+  descriptors.close_on_exec();
+  if (made) return device;
   const PortConfig& port = config.port;
-  *error = "mrc: " + port.where + "port of plane " + std::to_string(port.plane) + " (" +
-           (port.backend == PortBackend::kAfPacket ? port.interface : port.device) + "): " + why;
+  *error =
+      "mrc: " + port.where + "port of plane " + std::to_string(port.plane) + " (" + port.device + "): " + why;
   return nullptr;
 }
 
 bool EthdevDevice::create(const Config& config, std::string* error) {
   const PortConfig& port = config.port;
+  if (find_loaded_library(driver_library(port).c_str()) == nullptr) {
+    *error = "DPDK's plug-in " + driver_library(port) +
+             " is not there; install the package with it (Debian: libdpdk-dev brings all)";
+    return false;
+  }
   std::string arguments;
   bus_ = is_vdev(port) ? "vdev" : "pci";
-  if (port.backend == PortBackend::kAfPacket) {
-    if (!may_open_packet_sockets(error) || !repair_af_packet_driver(error)) return false;
-    name_ = next_name();
-    arguments = af_packet_arguments(port.interface);
-  } else {
-    const size_t comma = port.device.find(',');
-    name_ = port.device.substr(0, comma);
-    if (comma != std::string::npos) arguments = port.device.substr(comma + 1);
-  }
+  const size_t comma = port.device.find(',');
+  name_ = port.device.substr(0, comma);
+  if (comma != std::string::npos) arguments = port.device.substr(comma + 1);
   if (rte_eth_dev_count_total() >= RTE_MAX_ETHPORTS) {
     *error = "all " + std::to_string(RTE_MAX_ETHPORTS) + " ports that DPDK has are in use";
     return false;
   }
-  SocketFilterScope filter(kernel_filter(config.slot));
   // A PCI device has been probed when EAL started.
   if (rte_eth_dev_get_port_by_name(name_.c_str(), &port_) == 0) return true;
   const int result = rte_eal_hotplug_add(bus_.c_str(), name_.c_str(), arguments.c_str());
-  slot_ = config.slot;
-  sockets_ = filter.sockets();
   created_ = result == 0;
   if (created_ && rte_eth_dev_get_port_by_name(name_.c_str(), &port_) == 0) return true;
   *error = "DPDK made no device \"" + name_ + "," + arguments + "\" (" + std::strerror(std::abs(result)) +
@@ -109,15 +71,36 @@ bool EthdevDevice::create(const Config& config, std::string* error) {
   return false;
 }
 
-bool EthdevDevice::configure(const Config& config, std::string* error) {
-  const rte_eth_conf configuration{};
-  if (rte_eth_dev_configure(port_, 1, 1, &configuration) != 0 ||
-      rte_eth_rx_queue_setup(port_, 0, kDescriptors, SOCKET_ID_ANY, nullptr, config.pool) != 0 ||
-      rte_eth_tx_queue_setup(port_, 0, kDescriptors, SOCKET_ID_ANY, nullptr) != 0) {
-    *error = std::string("DPDK refuses its queues (") + rte_strerror(rte_errno) +
-             "); set MRC_DEBUG=1 to see DPDK's own messages";
+bool EthdevDevice::set_up_queues(const Config& config, std::string* error) {
+  const auto queues = static_cast<uint16_t>(config.pools.size());
+  rte_eth_dev_info info{};
+  int result = rte_eth_dev_info_get(port_, &info);
+  if (result == 0 && (info.max_rx_queues < queues || info.max_tx_queues < queues)) {
+    *error = "it has " + std::to_string(std::min(info.max_rx_queues, info.max_tx_queues)) +
+             " pairs of queues, and " + std::to_string(queues) +
+             " threads want one each; set a smaller \"threads\" in [mrcd], or give the device more";
     return false;
   }
+  rte_eth_conf configuration{};
+  // Drivers without RSS spread flows in a way of their own.
+  if (queues > 1 && info.flow_type_rss_offloads != 0) {
+    configuration.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    configuration.rx_adv_conf.rss_conf.rss_hf =
+        info.flow_type_rss_offloads & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP);
+  }
+  if (result == 0) result = rte_eth_dev_configure(port_, queues, queues, &configuration);
+  for (uint16_t queue = 0; queue < queues && result == 0; ++queue) {
+    result = rte_eth_rx_queue_setup(port_, queue, kDescriptors, SOCKET_ID_ANY, nullptr, config.pools[queue]);
+    if (result == 0) result = rte_eth_tx_queue_setup(port_, queue, kDescriptors, SOCKET_ID_ANY, nullptr);
+  }
+  if (result == 0) return true;
+  *error = std::string("DPDK refuses its queues (") + rte_strerror(-result) +
+           "); set MRC_DEBUG=1 to see DPDK's own messages";
+  return false;
+}
+
+bool EthdevDevice::configure(const Config& config, std::string* error) {
+  if (!set_up_queues(config, error)) return false;
   // Where the kernel has the interface, its MTU is the kernel's affair and is checked there.
   uint16_t mtu = 0;
   if (config.port.interface.empty() && rte_eth_dev_get_mtu(port_, &mtu) == 0 && mtu < config.frame_bytes &&
@@ -149,11 +132,6 @@ void EthdevDevice::read_mac() {
   rte_ether_addr address{};
   rte_eth_macaddr_get(port_, &address);
   std::memcpy(mac_.bytes.data(), address.addr_bytes, mac_.bytes.size());
-}
-
-void EthdevDevice::hear_all(bool wanted) {
-  const std::vector<sock_filter> all{BPF_STMT(BPF_RET | BPF_K, UINT32_MAX)};
-  for (const int socket : sockets_) set_socket_filter(socket, wanted ? all : kernel_filter(slot_));
 }
 
 bool EthdevDevice::link_up() const {

@@ -139,35 +139,4 @@ int redirect_import(const void* address_in_library, const char* symbol, void* re
   return rewritten;
 }
 
-std::string redirect_imports(const void* address_in_library, std::span<const Redirection> redirections) {
-  for (const Redirection& redirection : redirections) {
-    const int result = redirect_import(address_in_library, redirection.symbol, redirection.replacement);
-    if (result > 0) continue;
-    return std::string(redirection.symbol) + ": " + (result < 0 ? std::strerror(-result) : "not imported");
-  }
-  return {};
-}
-
-const void* find_loaded_library(const char* name) {
-  struct Search {
-    const char* name;
-    const void* address;
-  } search{name, nullptr};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* argument) -> int {
-        auto* wanted = static_cast<Search*>(argument);
-        const char* file = std::strrchr(info->dlpi_name, '/');
-        if (std::strstr(file ? file : info->dlpi_name, wanted->name) == nullptr) return 0;
-        for (const auto& header : std::span(info->dlpi_phdr, info->dlpi_phnum)) {
-          if (header.p_type != PT_LOAD) continue;
-          const uintptr_t start = info->dlpi_addr + header.p_vaddr;
-          wanted->address = reinterpret_cast<const void*>(start);  // NOLINT(performance-no-int-to-ptr)
-          return 1;
-        }
-        return 0;
-      },
-      &search);
-  return search.address;
-}
-
 }  // namespace mrc

@@ -33,7 +33,7 @@ struct DeviceConfig {
   uint32_t planes = 4;  // 1..kPlanesMax
   uint32_t mtu = 4096;  // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
   bool mtu_is_given = false;
-  uint32_t mbufs = 4096;  // packet buffers for ports on real interfaces
+  uint32_t mbufs = 4096;  // packet buffers for DPDK devices
   // Threads that make queues of their own each get one, up to so many; 0: as many as there are CPUs.
   static constexpr uint32_t kEnginesMax = 8;
   uint32_t engines = 0;

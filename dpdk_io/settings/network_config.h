@@ -14,7 +14,7 @@ namespace mrc {
 
 enum class PortBackend : uint8_t {
   kLink,      // same-host links only
-  kAfPacket,  // an interface of the kernel
+  kAfPacket,  // an interface of the kernel, by a packet socket
   kEthdev,    // a DPDK device
 };
 
@@ -31,6 +31,8 @@ struct PortConfig {
 
   bool is_real() const { return backend != PortBackend::kLink; }
   bool is_own() const { return is_real() && !shared; }  // the program drives it itself
+  bool is_own_ethdev() const { return is_own() && backend == PortBackend::kEthdev; }
+  bool is_shared_ethdev() const { return shared && backend == PortBackend::kEthdev; }
 };
 
 struct Srv6Config {
@@ -55,20 +57,18 @@ struct NetworkConfig {
   std::vector<HostConfig> hosts;
 
   bool has_real_ports() const { return any_port(&PortConfig::is_real); }
-  bool has_own_ports() const { return any_port(&PortConfig::is_own); }
+  // Whether any port is such a one.
+  bool any_port(bool (PortConfig::*is_such)() const) const {
+    for (const PortConfig& port : ports)
+      if ((port.*is_such)()) return true;
+    return false;
+  }
   // Bits: the planes whose ports mrcd has.
   uint32_t shared_planes() const {
     uint32_t planes = 0;
     for (const PortConfig& port : ports)
       if (port.shared) planes |= uint32_t{1} << port.plane;
     return planes;
-  }
-
- private:
-  bool any_port(bool (PortConfig::*is_such)() const) const {
-    for (const PortConfig& port : ports)
-      if ((port.*is_such)()) return true;
-    return false;
   }
 };
 

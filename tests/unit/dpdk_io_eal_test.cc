@@ -9,6 +9,7 @@
 
 #include "dpdk_io/ethdev/eal.h"
 #include "dpdk_io/host/import_redirect.h"
+#include "dpdk_io/host/loaded_library.h"
 #include "dpdk_io_peer.h"
 
 namespace mrc {

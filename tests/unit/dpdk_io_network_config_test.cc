@@ -105,11 +105,11 @@ TEST(NetworkConfigTest, PortsThatMrcdShares) {
       parse(port + "share = \"mrcd\"\n[[port]]\n[mrcd]\nusers = [\"alice\", \"1001\"]\n");
   EXPECT_EQ(config.network.shared_planes(), 1u);
   EXPECT_TRUE(config.network.has_real_ports());
-  EXPECT_FALSE(config.network.has_own_ports());
+  EXPECT_FALSE(config.network.any_port(&PortConfig::is_own));
   EXPECT_FALSE(config.share_users.all);
   EXPECT_EQ(config.share_users.names, (std::vector<std::string>{"alice", "1001"}));
   EXPECT_TRUE(parse("[mrcd]\nusers = \"all\"\n").share_users.all);
-  EXPECT_TRUE(parse(port).network.has_own_ports());
+  EXPECT_TRUE(parse(port).network.any_port(&PortConfig::is_own));
   EXPECT_NE(error_of(port + "share = true\n").find("/x/mrc.toml:4: \"share\" in [[port]] must be \"mrcd\""),
             std::string::npos);
   EXPECT_NE(error_of("[[port]]\nshare = \"mrcd\"\n").find("has no meaning with backend \"link\""),

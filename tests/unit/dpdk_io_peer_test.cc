@@ -26,7 +26,7 @@
 
 #include "dpdk_io/ethdev/eal.h"
 #include "dpdk_io/host/fault_page.h"
-#include "dpdk_io/host/import_redirect.h"
+#include "dpdk_io/host/loaded_library.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
 #include "libmrc/port/station.h"
@@ -379,10 +379,21 @@ std::vector<std::string> environment() {
   return variables;
 }
 
-// EAL must leave the affinity, the signals and the environment of whoever starts it alone, and load no
-// drivers that are not asked for.
+std::map<int, std::string> open_files() {
+  std::map<int, std::string> files;
+  for (const std::string& number : list("/proc/self/fd")) {
+    char name[256] = {};
+    if (readlink(("/proc/self/fd/" + number).c_str(), name, sizeof name - 1) > 0)
+      files[std::stoi(number)] = name;
+  }
+  return files;
+}
+
+// EAL must leave the affinity, the signals and the environment of whoever starts it alone, and leave nothing
+// open across exec.
 int check_start() {
   const std::vector<std::string> variables = environment();
+  const auto files = open_files();
   cpu_set_t before, after;
   CPU_ZERO(&before);
   sched_getaffinity(0, sizeof before, &before);
@@ -410,8 +421,11 @@ int check_start() {
   }
   if (environment() != variables) return 5;
   if (find_loaded_library("librte_bus_vdev.so") == nullptr) return 6;
-  if (find_loaded_library("mlx5") != nullptr || find_loaded_library("librte_net_ring") != nullptr) return 7;
-  if (find_loaded_library("librte_net_memif") != nullptr) return 8;
+  for (const auto& [fd, name] : open_files()) {
+    if (files.contains(fd) || (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0 || fcntl(fd, F_GETFD) < 0) continue;
+    say(name);
+    return 7;
+  }
   return 0;
 }
 
@@ -427,16 +441,6 @@ bool loop_works(Device& device) {
     device.link().release({&frame, 1});
   }
   return true;
-}
-
-std::map<int, std::string> open_files() {
-  std::map<int, std::string> files;
-  for (const std::string& number : list("/proc/self/fd")) {
-    char name[256] = {};
-    if (readlink(("/proc/self/fd/" + number).c_str(), name, sizeof name - 1) > 0)
-      files[std::stoi(number)] = name;
-  }
-  return files;
 }
 
 // Nothing that was opened here goes on to programs that the application starts. Says what does.

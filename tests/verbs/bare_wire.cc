@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How fast the bare af_packet driver is: 4 KiB of payload copied into every frame, sent over an interface and
+// How fast a bare af_packet port is: 4 KiB of payload copied into every frame, sent over an interface and
 // copied out again, without a transport. What the transport reaches is compared with it.
 //   bare_wire receive INTERFACE          until nothing has come for 2 s
 //   bare_wire send INTERFACE MAC SECONDS prints Gb/s of payload
-#include <rte_mbuf.h>
 #include <sched.h>
 #include <time.h>
 
@@ -14,11 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "dpdk_io/ethdev/eal.h"
-#include "dpdk_io/ethdev/ethdev_device.h"
-#include "dpdk_io/ethdev/packet_pool.h"
 #include "dpdk_io/host/process_slot.h"
-#include "libmrc/port/port.h"
+#include "dpdk_io/packet/packet_carrier.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
@@ -54,11 +50,9 @@ size_t write_headers(uint8_t* to, const MacAddress& from, const MacAddress& peer
   return kEthernetBytes + kIpv4Bytes + kUdpBytes + Bth::kBytes + sizeof number;
 }
 
-uint64_t number_in(const rte_mbuf* frame) {
+uint64_t number_in(const RxFrame& frame) {
   uint64_t number = 0;
-  std::memcpy(&number,
-              rte_pktmbuf_mtod(frame, const uint8_t*) + kEthernetBytes + kIpv4Bytes + kUdpBytes + Bth::kBytes,
-              sizeof number);
+  std::memcpy(&number, frame.data + kEthernetBytes + kIpv4Bytes + kUdpBytes + Bth::kBytes, sizeof number);
   return number;
 }
 
@@ -69,12 +63,8 @@ class Bench {
     port.backend = PortBackend::kAfPacket;
     port.interface = interface;
     std::string error;
-    EalOptions options;
-    options.megabytes += PacketPool::megabytes(4096);
-    options.drivers.push_back(driver_library(port));
-    if (start_eal(&error, options)) pool_ = PacketPool::create(4096, &error);
-    if (pool_ != nullptr) device_ = EthdevDevice::open({port, slot, 4192, pool_->mempool()}, &error);
-    if (device_ != nullptr) return;
+    carrier_ = PacketCarrier::open(port, slot, &error);
+    if (carrier_ != nullptr) return;
     std::fprintf(stderr, "%s\n", error.c_str());
     std::exit(1);
   }
@@ -84,20 +74,19 @@ class Bench {
     MacAddress peer;
     for (double last = now(); received == 0 || now() - last < kSilence;) {
       if (received == 0 && now() - last > 20) return 1;
-      rte_mbuf* frames[kBurst];
-      const uint16_t count = device_->receive(frames, kBurst);
+      RxFrame frames[kBurst];
+      const size_t count = carrier_->receive(frames);
       if (count == 0) {
         sched_yield();
         continue;
       }
       last = now();
-      for (uint16_t i = 0; i < count; ++i) {
-        const auto* data = rte_pktmbuf_mtod(frames[i], const uint8_t*);
-        if (frames[i]->data_len > kPayload) std::memcpy(block(), data + 62, kPayload);
-        received = std::max(received, number_in(frames[i]));
-        std::memcpy(peer.bytes.data(), data + 6, 6);
+      for (const RxFrame& frame : std::span(frames, count)) {
+        if (frame.length > kPayload) std::memcpy(block(), frame.data + 62, kPayload);
+        received = std::max(received, number_in(frame));
+        std::memcpy(peer.bytes.data(), frame.data + 6, 6);
       }
-      rte_pktmbuf_free_bulk(frames, count);
+      carrier_->release({frames, count});
       if (received - acknowledged < kPerAck) continue;
       acknowledged = received;
       send(peer, kSenderSlot, received, received, 0);
@@ -116,11 +105,12 @@ class Bench {
       }
       const uint64_t room = std::min<uint64_t>(kWindow - (sent - acknowledged), kBurst);
       if (room > 0) sent += send(peer, kReceiverSlot, sent + 1, sent + room, kPayload);
-      rte_mbuf* frames[kBurst];
-      const uint16_t count = device_->receive(frames, kBurst);
-      for (uint16_t i = 0; i < count; ++i) acknowledged = std::max(acknowledged, number_in(frames[i]));
+      RxFrame frames[kBurst];
+      const size_t count = carrier_->receive(frames);
+      for (const RxFrame& frame : std::span(frames, count))
+        acknowledged = std::max(acknowledged, number_in(frame));
       if (count > 0) {
-        rte_pktmbuf_free_bulk(frames, count);
+        carrier_->release({frames, count});
         last_ack = now();
       } else if (room == 0) {
         sched_yield();
@@ -133,19 +123,17 @@ class Bench {
  private:
   // The frames with these numbers; returns how many were taken.
   uint64_t send(const MacAddress& peer, uint32_t slot, uint64_t first, uint64_t last, size_t payload) {
-    rte_mbuf* frames[kBurst];
-    const auto count = static_cast<uint16_t>(last - first + 1);
-    if (rte_pktmbuf_alloc_bulk(pool_->mempool(), frames, count) != 0) return 0;
-    for (uint16_t i = 0; i < count; ++i) {
-      auto* data = rte_pktmbuf_mtod(frames[i], uint8_t*);
-      const size_t headers = write_headers(data, device_->mac(), peer, slot, first + i, payload);
-      if (payload > 0) std::memcpy(data + headers, block(), payload);
-      frames[i]->data_len = static_cast<uint16_t>(headers + payload + 4);
-      frames[i]->pkt_len = frames[i]->data_len;
+    TxFrame frames[kBurst];
+    if (carrier_->transmit_room() == 0) return 0;
+    const size_t count = carrier_->acquire(std::span(frames, last - first + 1));
+    const MacAddress mac = carrier_->address();
+    for (size_t i = 0; i < count; ++i) {
+      const size_t headers = write_headers(frames[i].data, mac, peer, slot, first + i, payload);
+      if (payload > 0) std::memcpy(frames[i].data + headers, block(), payload);
+      frames[i].length = static_cast<uint32_t>(headers + payload + 4);
     }
-    const uint16_t sent = device_->transmit(frames, count);
-    if (sent < count) rte_pktmbuf_free_bulk(frames + sent, count - sent);
-    return sent;
+    carrier_->transmit({frames, count});
+    return count;
   }
   uint8_t* block() {
     at_ = at_ + 2 * kPayload <= region_.size() ? at_ + kPayload : 0;
@@ -154,8 +142,7 @@ class Bench {
 
   std::vector<uint8_t> region_;
   size_t at_ = 0;
-  std::unique_ptr<PacketPool> pool_;
-  std::unique_ptr<EthdevDevice> device_;
+  std::unique_ptr<PacketCarrier> carrier_;
 };
 
 }  // namespace

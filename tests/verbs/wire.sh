@@ -343,7 +343,7 @@ while True:
 PYTHON
 }
 
-# Gb/s of payload that the bare driver moves from $a to $b over plane 0.
+# Gb/s of payload that a bare port moves from $a to $b over plane 0.
 bare_rate() {
   local mac receiver
   mac=$(inside "$b" ip -brief link show v0 | awk '{ print $3 }')
@@ -605,7 +605,7 @@ users = ["nobody", "65533"]'
     for i in 0 1 2; do wait "${pids[i]}" || fail "receiver $i ended with status $?"; done
     no_icmp
     ;;
-  rate) # how much the transport leaves of what the bare driver can do; in turn, because machines are noisy
+  rate) # how much the transport leaves of what a bare port can do; in turn, because machines are noisy
     network 1
     settings 1
     for _ in 1 2 3; do
@@ -613,7 +613,7 @@ users = ["nobody", "65533"]'
       write_rate >>"$scratch/write"
     done
     bare=$(median <"$scratch/bare") write=$(median <"$scratch/write")
-    printf 'bare driver, 4 KiB packets: %s Gb/s; ib_write_bw: %s Gb/s; ratio ' "$bare" "$write"
+    printf 'bare port, 4 KiB packets: %s Gb/s; ib_write_bw: %s Gb/s; ratio ' "$bare" "$write"
     awk -v bare="$bare" -v write="$write" 'BEGIN { printf "%.2f (wanted: 0.70)\n", write / bare; exit write < 0.5 * bare }' ||
       fail 'less than half'
     ;;

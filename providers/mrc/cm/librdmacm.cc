@@ -17,6 +17,7 @@
 
 #include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/host/import_redirect.h"
+#include "dpdk_io/host/loaded_library.h"
 #include "providers/mrc/cm/ucma.h"
 #include "providers/mrc/verbs/fork_guard.h"
 #include "providers/mrc/verbs/provider_abi.h"

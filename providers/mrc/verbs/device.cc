@@ -110,7 +110,7 @@ int Device::start_first(std::string* error) {
   config_ = {};
   if (!load_device_config(&config_, error)) return EINVAL;
   config_.name = name_;
-  if (config_.network.has_own_ports()) {
+  if (config_.network.any_port(&PortConfig::is_own_ethdev)) {
     // DPDK starts once in a process, and what it has started cannot be taken over by a child.
     static const bool guarded = (guard_from_forks(), true);
     static_cast<void>(guarded);

@@ -102,15 +102,12 @@ add_programs() {
   libraries=/usr${libraries#/usr}
   add "$libraries"/libibverbs/librxe-rdmav*.so
   install -D /etc/libibverbs.d/rxe.driver "$root/etc/libibverbs.d/rxe.driver"
-  # Ours: bin and lib side by side, and the DPDK plug-ins that it loads by name.
+  # Ours: bin and lib side by side. Packet sockets need no plug-in of DPDK.
   for tool in "${ours[@]}"; do
     add "$build_dir/$tool"
     install -D "$build_dir/$tool" "$root/mrc/$tool"
   done
   for plugin in "$build_dir"/lib/libmrc-rdmav*.so; do ln -s libmrc.so.1 "$root/mrc/lib/${plugin##*/}"; done
-  for plugin in "$libraries"/dpdk/pmds-*/librte_{bus_vdev,mempool_ring,net_af_packet}.so.*.*; do
-    add "$plugin"
-  done
   rm -rf "${root:?}$build_dir"
 }
 

@@ -82,7 +82,7 @@ class Machine:
 
     def boot(self, build):
         command, console = EMULATORS[os.uname().machine]
-        # All packets to and from the VM; tcpdump on the tap misses those that net_af_packet sends. Each begins with 12
+        # All packets to and from the VM; tcpdump on the tap misses those that our packet sockets send. Each begins with 12
         # bytes of virtio.
         capture = os.environ.get('MRC_VM_CAPTURE')
         if capture:

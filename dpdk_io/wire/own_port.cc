@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "dpdk_io/ethdev/ethdev_port.h"
+#include "dpdk_io/wire/own_port.h"
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace mrc {
 
-size_t EthdevPort::receive(std::span<RxFrame> frames) {
-  const size_t count = device_.receive(frames);
+size_t OwnPort::receive(std::span<RxFrame> frames) {
+  const size_t count = carrier_->receive(frames);
   if (count == 0) return 0;
   const bool faulty = fault() != PlaneFault::kNone;
   size_t taken = 0;
@@ -17,17 +17,17 @@ size_t EthdevPort::receive(std::span<RxFrame> frames) {
       frames[taken++] = frames[i];
       continue;
     }
-    ++(faulty ? device_.counters().dropped_by_fault : device_.counters().dropped_malformed);
-    device_.release({&frames[i], 1});
+    ++(faulty ? carrier_->counters().dropped_by_fault : carrier_->counters().dropped_malformed);
+    carrier_->release({&frames[i], 1});
   }
   return taken;
 }
 
-void EthdevPort::transmit(std::span<const TxFrame> frames) {
+void OwnPort::transmit(std::span<const TxFrame> frames) {
   if (in_forked_child()) return;
   const bool faulty = fault() != PlaneFault::kNone;
   if (faulty || !wire_up()) {
-    PortCounters& counters = device_.counters();
+    PortCounters& counters = carrier_->counters();
     (faulty ? counters.dropped_by_fault : counters.dropped_without_link) += frames.size();
     return discard(frames);
   }
@@ -40,10 +40,10 @@ void EthdevPort::transmit(std::span<const TxFrame> frames) {
         leaving[count++] = frame;
         continue;
       }
-      ++device_.counters().dropped_without_link;
+      ++carrier_->counters().dropped_without_link;
       discard({&frame, 1});
     }
-    device_.transmit({leaving, count});
+    carrier_->transmit({leaving, count});
     frames = frames.subspan(burst);
   }
 }
