@@ -95,8 +95,7 @@ void HostLink::want_link(uint32_t slot) {
     __builtin_prefetch(data);
     __builtin_prefetch(data + 64);
     __builtin_prefetch(data + 128);
-    frames[count++] =
-        RxFrame{data, descriptor.length, &link, plane, !(state_.icrc_always && descriptor.has_icrc)};
+    frames[count++] = RxFrame{data, descriptor.length, &link, plane, !descriptor.has_icrc};
   }
   if (count > 0) link.empty_polls = 0;
   link.hold(static_cast<uint32_t>(count));
@@ -114,7 +113,7 @@ size_t HostLink::receive_looped(std::span<RxFrame> frames) {
       continue;
     }
     frames[count++] = RxFrame{state_.memory.arena->frame(looped.frame), looped.length, nullptr, looped.plane,
-                              !state_.icrc_always};
+                              !looped.has_icrc};
   }
   return count;
 }
@@ -287,7 +286,7 @@ void HostLink::give_back(const TxFrame& frame, uint64_t* why) {
       const MacAddress source = station_of(state_.own_slot, frame.plane);
       std::memcpy(frame.data + 6, source.bytes.data(), 6);
       descriptors[count++] = {number_of(frame), static_cast<uint16_t>(frame.length), frame.plane,
-                              state_.icrc_always, 0};
+                              state_.icrc_always || frame.damaged, 0};
     }
   }
   if (count == 0) return;
@@ -301,7 +300,8 @@ void HostLink::send_to_self(const TxFrame& frame) {
   if (loop_head_ - loop_tail_ == kLoopFrames) return give_back(frame, &counters_.dropped_ring_full);
   const MacAddress source = station_of(state_.own_slot, frame.plane);
   std::memcpy(frame.data + 6, source.bytes.data(), 6);
-  loop_[loop_head_++ % kLoopFrames] = {number_of(frame), frame.length, frame.plane};
+  loop_[loop_head_++ % kLoopFrames] = {number_of(frame), frame.length, frame.plane,
+                                       state_.icrc_always || frame.damaged};
   ++counters_.frames_sent;
 }
 

@@ -49,6 +49,7 @@ class HostLink final : public Carrier {
     uint32_t frame;
     uint32_t length;
     Plane plane;
+    bool has_icrc;
   };
   // Inside a burst; nested, since received frames keep it open.
   class Scope {

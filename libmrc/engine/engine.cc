@@ -96,6 +96,7 @@ void Engine::destroy(QueuePair* qp) {
   qp->config().send_completions->remove(qp->qpn());
   qp->config().receive_completions->remove(qp->qpn());
   qp->disconnect(services_);
+  if (faults_ != nullptr) faults_->forget(qp->qpn());
   groups_.detach_all(qp);
   std::erase(live_, qp);
   queue_pairs_[slot_of(*qp)].reset();
@@ -123,6 +124,7 @@ bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanose
   const bool done = qp.modify(attributes, services_, now);
   transmitter_.flush_all();  // its last answers: when nothing is connected nobody may come to send them
   counters_.frames_sent += transmitter_.frames_sent() - sent_before;
+  if (faults_ != nullptr && qp.state() == QueuePairState::kReset) faults_->forget(qp.qpn());
   schedule(qp);  // a send queue filled before RTS, or one that is to be flushed
   after_work(qp, now);
   if (qp.peer() == nullptr) look_at_windows();
@@ -289,17 +291,19 @@ void Engine::serve_doorbells(Nanoseconds now) {
 }
 
 Nanoseconds Engine::next_deadline() const {
-  return active_head_ != nullptr ? 0 : std::min(timers_.next_deadline(), announce_at_);
+  if (active_head_ != nullptr) return 0;
+  const Nanoseconds deadline = std::min(timers_.next_deadline(), announce_at_);
+  return faults_ != nullptr ? std::min(deadline, faults_->next_deadline()) : deadline;
 }
 
 [[gnu::hot]] size_t Engine::receive(Nanoseconds now) {
+  if (looks_closely_) [[unlikely]]
+    return receive_closely(now);
   std::array<RxFrame, kBurst> frames;
   size_t total = 0;
   for (size_t lane = 0; lane < transmitter_.lane_count(); ++lane) {
     Carrier& carrier = transmitter_.carrier(lane);
     const size_t count = carrier.receive(frames);
-    if (!flows_.sniffers().empty()) [[unlikely]]
-      for (size_t i = 0; i < count; ++i) sniff({frames[i].data, frames[i].length}, frames[i].intact);
     for (size_t i = 0; i < count; ++i) dispatch(transmitter_.plane_of(lane, frames[i]), frames[i], now);
     if (count > 0 && transmitter_.is_wire(lane)) note_heard(lane, {frames.data(), count}, now);
     if (count > 0) carrier.release({frames.data(), count});

@@ -16,6 +16,7 @@
 #include "libmrc/engine/flow_table.h"
 #include "libmrc/engine/multicast_groups.h"
 #include "libmrc/engine/timer_wheel.h"
+#include "libmrc/fault/fault_injector.h"
 #include "libmrc/guard/random_source.h"
 #include "libmrc/guard/source_budget.h"
 #include "libmrc/memory/memory_table.h"
@@ -83,6 +84,9 @@ class Engine final : private FrameTap {
   // before their queue pair is, and before its engine.
   void add_flow(const Flow& flow);
   void remove_flow(uint64_t id);
+  // What goes wrong on purpose from now on; null: nothing. Rules that were there before go on where they
+  // were.
+  void set_faults(std::unique_ptr<FaultInjector> faults, Nanoseconds clock);
   const Counters& counters() const { return counters_; }
   size_t plane_count() const { return transmitter_.plane_count(); }
 
@@ -127,13 +131,16 @@ class Engine final : private FrameTap {
 
  private:
   size_t receive(Nanoseconds now);
+  size_t receive_closely(Nanoseconds now);
+  void release_held(Nanoseconds now);
+  void look_closely();
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
   void note_heard(size_t lane, std::span<const RxFrame> frames, Nanoseconds now);
   void deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now);
   void on_multicast(const Packet& packet, Plane plane, Nanoseconds now);
   bool steer(std::span<const uint8_t> frame);
   void sniff(std::span<const uint8_t> frame, bool intact);
-  void frames_leave(std::span<const TxFrame> frames, bool intact) override;
+  void frames_leave(Carrier& carrier, std::span<const TxFrame> frames, bool intact) override;
   void hand_over(const Flow& flow, std::span<const uint8_t> frame);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void take_endpoint_answer(const Packet& packet, Plane plane, Nanoseconds now);
@@ -177,7 +184,9 @@ class Engine final : private FrameTap {
   MemoryTable memory_;
   MulticastGroups groups_;
   FlowTable flows_;
-  std::vector<uint8_t> sniffed_;  // a copy with an ICRC; made with the first sniffer
+  std::unique_ptr<FaultInjector> faults_;  // while there are rules
+  bool looks_closely_ = false;             // at frames: somebody sniffs, or there are faults
+  std::vector<uint8_t> sniffed_;           // a copy with an ICRC; made with the first sniffer
   Counters counters_;
   Transmitter transmitter_;
   CompletionSink completions_;

@@ -159,7 +159,8 @@ constexpr Named<PathCounters> kPathCounters[] = {
 };
 // A new counter is not forgotten here.
 static_assert(sizeof(Counters) == sizeof(uint64_t) * std::size(kCounters) + 2 * sizeof(NackCounts) +
-                                      sizeof(PathCounters) + sizeof(Counters::drops_undecodable));
+                                      sizeof(PathCounters) + sizeof(Counters::drops_undecodable) +
+                                      sizeof(FaultCounts));
 static_assert(sizeof(PathCounters) == sizeof(uint64_t) * std::size(kPathCounters));
 
 void add_counters(Text& text, const Counters& counters) {
@@ -171,6 +172,9 @@ void add_counters(Text& text, const Counters& counters) {
   for (size_t i = 0; i < counters.drops_undecodable.size(); ++i)
     if (counters.drops_undecodable[i] != 0)
       text.add(" drops_undecodable[%zu]=%llu", i, static_cast<ull>(counters.drops_undecodable[i]));
+  for (size_t i = 0; i < kFaultKinds; ++i)
+    if (counters.faults_injected[i] != 0)
+      text.add(" faults_injected.%s=%llu", kFaultNames[i], static_cast<ull>(counters.faults_injected[i]));
   text.add("\n");
 }
 

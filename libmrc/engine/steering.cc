@@ -10,12 +10,17 @@ namespace mrc {
 void Engine::add_flow(const Flow& flow) {
   if (flow.kind == FlowKind::kSniffer) sniffed_.resize(kFrameBytesMax);
   flows_.add(flow);
-  transmitter_.set_tap(flows_.sniffers().empty() ? nullptr : this);
+  look_closely();
 }
 
 void Engine::remove_flow(uint64_t id) {
   flows_.remove(id);
-  transmitter_.set_tap(flows_.sniffers().empty() ? nullptr : this);
+  look_closely();
+}
+
+void Engine::look_closely() {
+  looks_closely_ = faults_ != nullptr || !flows_.sniffers().empty();
+  transmitter_.set_tap(looks_closely_ ? this : nullptr);
 }
 
 void Engine::hand_over(const Flow& flow, std::span<const uint8_t> frame) {
@@ -47,8 +52,13 @@ void Engine::sniff(std::span<const uint8_t> frame, bool intact) {
   for (const Flow& flow : flows_.sniffers()) hand_over(flow, frame);
 }
 
-void Engine::frames_leave(std::span<const TxFrame> frames, bool intact) {
-  for (const TxFrame& frame : frames) sniff({frame.data, frame.length}, intact);
+void Engine::frames_leave(Carrier& carrier, std::span<const TxFrame> frames, bool intact) {
+  if (!flows_.sniffers().empty())
+    for (const TxFrame& frame : frames) sniff({frame.data, frame.length}, intact);
+  if (faults_ != nullptr)
+    faults_->leave(carrier, frames, intact, counters_);
+  else
+    carrier.transmit(frames);
 }
 
 }  // namespace mrc

@@ -25,8 +25,9 @@ struct RxFrame {
 struct TxFrame {
   uint8_t* data;  // room for kFrameBytesMax bytes
   uint32_t length;
-  void* handle;     // the carrier's
-  Plane plane = 0;  // by which it goes
+  void* handle;          // the carrier's
+  Plane plane = 0;       // by which it goes
+  bool damaged = false;  // on purpose: the receiver has to look at its ICRC although it is kept intact
 };
 
 class Carrier {

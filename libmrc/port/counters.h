@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "libmrc/path/path_counters.h"
+#include "libmrc/port/fault_kind.h"
 #include "libmrc/wire/packet.h"
 
 namespace mrc {
@@ -110,7 +111,8 @@ struct Counters {
   uint64_t drops_no_group = 0;       // to a group that nobody here has joined
   uint64_t drops_bad_multicast = 0;  // to all members, but to no group, from a group, or no datagram
   uint64_t tx_no_buffer = 0;
-  uint64_t tx_no_next_hop = 0;  // answers that had no way yet
+  uint64_t tx_no_next_hop = 0;    // answers that had no way yet
+  FaultCounts faults_injected{};  // on purpose, by FaultKind
 
   uint64_t retransmits() const {
     return retransmits_same_path + retransmits_reordering + retransmits_out_of_order + retransmits_timeout +

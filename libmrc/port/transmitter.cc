@@ -62,8 +62,9 @@ void Transmitter::take_buffers(Lane& lane) {
 [[gnu::hot]] void Transmitter::flush(Lane& lane) {
   if (lane.staged == 0) return;
   if (tap_ != nullptr) [[unlikely]]
-    tap_->frames_leave({lane.frames.data(), lane.staged}, lane.intact);
-  lane.carrier->transmit({lane.frames.data(), lane.staged});
+    tap_->frames_leave(*lane.carrier, {lane.frames.data(), lane.staged}, lane.intact);
+  else
+    lane.carrier->transmit({lane.frames.data(), lane.staged});
   // The buffers that were not used move to the front.
   for (uint32_t i = lane.staged; i < lane.acquired; ++i) lane.frames[i - lane.staged] = lane.frames[i];
   lane.acquired -= lane.staged;

@@ -12,10 +12,11 @@
 
 namespace mrc {
 
-// Sees frames that are about to leave. Called once per burst and lane, if there is one.
+// Sees frames that are about to leave, and hands them to the carrier, or not. Called once per burst and lane,
+// if there is one.
 class FrameTap {
  public:
-  virtual void frames_leave(std::span<const TxFrame> frames, bool intact) = 0;
+  virtual void frames_leave(Carrier& carrier, std::span<const TxFrame> frames, bool intact) = 0;
 
  protected:
   ~FrameTap() = default;

@@ -106,6 +106,7 @@ class CompletionQueue {
   bool empty() const {
     return head_.load(std::memory_order_relaxed) == tail_.load(std::memory_order_acquire);
   }
+  void set_overrun() { overrun_.store(true, std::memory_order_relaxed); }
   bool overrun() const { return overrun_.load(std::memory_order_relaxed); }
   // How many completions were ever pushed and polled: their order is the queue's.
   uint64_t pushed() const { return tail_.load(std::memory_order_acquire); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libmrc/containers/linked_list.h"
+#include "libmrc/work/completion_faults.h"
 #include "libmrc/work/completion_queue.h"
 
 namespace mrc {
@@ -13,8 +14,21 @@ namespace mrc {
 // Collects which completion queues were pushed to, so that the owner is told once per burst.
 class CompletionSink {
  public:
+  // Who is asked about every completion before it is pushed; null: nobody is.
+  void set_faults(CompletionFaults* faults) { faults_ = faults; }
+  CompletionFaults* faults() const { return faults_; }
+
   // False: the queue has overrun.
   [[gnu::hot]] bool push(CompletionQueue* queue, const Completion& completion) {
+    if (faults_ != nullptr) [[unlikely]] {
+      const CompletionFaults::Fate fate = faults_->on_completion(*queue, completion);
+      if (fate == CompletionFaults::Fate::kTaken) return true;
+      if (fate == CompletionFaults::Fate::kOverrun) overrun(queue);
+    }
+    return push_now(queue, completion);
+  }
+  // The same for one that has been asked about.
+  bool push_now(CompletionQueue* queue, const Completion& completion) {
     ++pushed_;
     const bool before = queue->overrun();
     const bool fits = queue->push(completion);
@@ -61,10 +75,21 @@ class CompletionSink {
     return fits;
   }
 
+  // As if it had been full.
+  void overrun(CompletionQueue* queue) {
+    if (queue->overrun()) return;
+    queue->set_overrun();
+    if (queue->shared())
+      push_shared(queue, false, false);
+    else
+      overrun_.push_back(queue->overran);
+  }
+
   LinkedList<CompletionQueue> touched_;
   LinkedList<CompletionQueue> overrun_;
   std::vector<Shared> shared_;
   size_t pushed_ = 0;
+  CompletionFaults* faults_ = nullptr;
 };
 
 }  // namespace mrc

@@ -6,6 +6,8 @@
 namespace mrc {
 
 [[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
+  if (CompletionFaults* faults = cx.services.completions.faults(); faults != nullptr) [[unlikely]]
+    if (const auto status = faults->on_request(cx.connection.local_qpn)) return *status;
   if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
   const uint8_t rights = brings_data(request.operation) ? kLocalWrite : kLocalRead;
   for (uint32_t i = 0; i < request.segment_count; ++i) {

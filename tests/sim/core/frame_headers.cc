@@ -8,6 +8,7 @@
 #include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/srv6.h"
+#include "libmrc/wire/switch_change.h"
 #include "tests/sim/core/random.h"
 
 namespace mrc::sim {
@@ -76,34 +77,14 @@ void read_v6(Frame* frame) {
   frame->flow_hash = hash;
 }
 
-// RFC 1624: a 16-bit word of the header changed from `before` to what it is now.
-void fix_checksum(uint8_t* ip, uint16_t before, uint16_t after) {
-  uint32_t sum = static_cast<uint16_t>(~load_be<uint16_t>(ip + 10)) + static_cast<uint16_t>(~before) + after;
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  sum = (sum & 0xFFFF) + (sum >> 16);
-  store_be(ip + 10, static_cast<uint16_t>(~sum));
-}
-
-void set_v4_word(uint8_t* ip, size_t at, uint16_t value) {
-  const auto before = load_be<uint16_t>(ip + at);
-  store_be(ip + at, value);
-  fix_checksum(ip, before, value);
+std::span<uint8_t> bytes_of(Frame* frame) {
+  return {frame->bytes(), frame->length};
 }
 
 uint8_t traffic_class(const Frame& frame) {
-  const uint8_t* ip = frame.bytes() + kEthernetBytes;
-  return frame.v4 ? ip[1] : static_cast<uint8_t>(load_be<uint16_t>(ip) >> 4);
-}
-
-void set_traffic_class(Frame* frame, uint8_t value) {
-  uint8_t* ip = frame->bytes() + kEthernetBytes;
-  if (frame->v4) {
-    set_v4_word(ip, 0, static_cast<uint16_t>(ip[0] << 8 | value));
-  } else {
-    const auto word = load_be<uint16_t>(ip);
-    store_be(ip, static_cast<uint16_t>((word & 0xF00F) | value << 4));
-  }
-  frame->dscp = value >> 2;
+  uint8_t value = 0;
+  [[maybe_unused]] const bool there = read_traffic_class({frame.bytes(), frame.length}, &value);
+  return value;
 }
 
 }  // namespace
@@ -128,10 +109,7 @@ void read_headers(Frame* frame) {
 }
 
 bool mark_congestion(Frame* frame) {
-  const uint8_t before = traffic_class(*frame);
-  if ((before & 3) == 0) return false;
-  set_traffic_class(frame, before | 3);
-  return true;
+  return mrc::mark_congestion(bytes_of(frame));
 }
 
 bool is_marked(const Frame& frame) {
@@ -140,31 +118,22 @@ bool is_marked(const Frame& frame) {
 
 bool decrement_hop_limit(Frame* frame) {
   uint8_t* ip = frame->bytes() + kEthernetBytes;
-  if (frame->v4) {
-    if (ip[8] <= 1) return false;
-    set_v4_word(ip, 8, static_cast<uint16_t>((ip[8] - 1) << 8 | ip[9]));
-    return true;
+  uint8_t& limit = ip[frame->v4 ? 8 : 7];
+  if (limit <= 1) return false;
+  --limit;
+  if (frame->v4) {  // RFC 1141: the checksum grows by what the word lost
+    const uint32_t sum = uint32_t{load_be<uint16_t>(ip + 10)} + 0x100;
+    store_be(ip + 10, static_cast<uint16_t>(sum + (sum >> 16)));
   }
-  if (ip[7] <= 1) return false;
-  --ip[7];
   return true;
 }
 
 void trim(Frame* frame, uint8_t dscp) {
-  assert(frame->length > kTrimmedBytes);
-  uint8_t* ip = frame->bytes() + kEthernetBytes;
+  [[maybe_unused]] const bool done = trim_frame(bytes_of(frame), dscp);
+  assert(done);
   frame->length = kTrimmedBytes;
   frame->trimmed = true;
-  const size_t behind_ethernet = kTrimmedBytes - kEthernetBytes;
-  if (frame->v4) {
-    set_v4_word(ip, 2, static_cast<uint16_t>(behind_ethernet));
-    store_be(ip + kIpv4Bytes + 4, static_cast<uint16_t>(behind_ethernet - kIpv4Bytes));
-  } else {
-    const auto payload = static_cast<uint16_t>(behind_ethernet - kIpv6Bytes);
-    store_be(ip + 4, payload);
-    if (ip[6] == kProtocolUdp) store_be(ip + kIpv6Bytes + 4, payload);
-  }
-  set_traffic_class(frame, static_cast<uint8_t>(dscp << 2 | (traffic_class(*frame) & 3)));
+  frame->dscp = dscp;
 }
 
 uint16_t first_usid(const Frame& frame) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "libmrc/wire/identifiers.h"
+#include "libmrc/wire/switch_change.h"
 #include "tests/sim/core/frame_pool.h"
 
 namespace mrc::sim {
@@ -26,8 +27,6 @@ struct Dscp {
     return dscp == kControl || dscp == kTrimmed || dscp == kTrimmedLastHop;
   }
 };
-
-inline constexpr uint32_t kTrimmedBytes = 128;  // MRC 7 [P]
 
 // How hosts are addressed: 10.a.b.c or fd00::ab:c, by host number.
 IpAddress address_of(uint32_t host, bool v4);
