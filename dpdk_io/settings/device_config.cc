@@ -49,6 +49,11 @@ Value& in(DeviceConfig& config, Value NsccConfig::*member) {
   return config.transport.nscc.*member;
 }
 
+template <typename Value>
+Value& in(DeviceConfig& config, Value InteropConfig::*member) {
+  return config.transport.interop.*member;
+}
+
 template <typename Owner, typename Value>
 Setting whole_number(std::string_view table, std::string_view key, int64_t least, int64_t most,
                      Value Owner::*member, Value unit = 1) {
@@ -180,13 +185,34 @@ Setting yes_or_no(std::string_view table, std::string_view key, bool Owner::*mem
           }};
 }
 
+// One of two words.
+Setting either(std::string_view table, std::string_view key, std::string_view no, std::string_view yes,
+               bool InteropConfig::*member) {
+  return {table, key, std::string(no) + " or " + std::string(yes) + " in quotes",
+          [=](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            if (value == nullptr || (value->get() != no && value->get() != yes)) return false;
+            in(*config, member) = value->get() == yes;
+            return true;
+          }};
+}
+
+Setting udp_port() {
+  return {"interop", "udp_port", "4791 or 4971", [](const toml::node& node, DeviceConfig* config) {
+            const auto number = config_text::number(node, kUdpPort, kUdpPortSpecPrint);
+            if (!number || (*number != kUdpPort && *number != kUdpPortSpecPrint)) return false;
+            config->transport.interop.udp_port = static_cast<uint16_t>(*number);
+            return true;
+          }};
+}
+
 const std::vector<Setting>& settings() {
   using Device = DeviceConfig;
   using Transport = TransportConfig;
   constexpr int64_t kTimeMax = 60'000'000;  // a minute in microseconds
   constexpr int64_t kDscpMax = 63;
   constexpr std::string_view kDevice = "device", kTransport = "transport", kCongestion = "congestion",
-                             kLimits = "limits";
+                             kInterop = "interop", kLimits = "limits";
   static const std::vector<Setting> all = {
       device_name(),
       whole_number(kDevice, "planes", 1, kPlanesMax, &Device::planes),
@@ -222,6 +248,14 @@ const std::vector<Setting>& settings() {
       whole_number(kCongestion, "base_rtt_us", 1, 1'000'000, &NsccConfig::base_rtt, kMicrosecond),
       yes_or_no(kCongestion, "trimming", &NsccConfig::trimming),
       whole_number(kCongestion, "expected_senders", 0, 65535, &Transport::expected_senders),
+
+      udp_port(),
+      whole_number(kInterop, "partition_key", 0, 0xFFFF, &InteropConfig::partition_key),
+      yes_or_no(kInterop, "check_partition_key", &InteropConfig::check_partition_key),
+      either(kInterop, "echo", "port-low", "port-high", &InteropConfig::echo_port_first),
+      yes_or_no(kInterop, "pad", &InteropConfig::pad),
+      either(kInterop, "response_operation", "bits-3-2", "bits-5-4", &InteropConfig::response_operation_high),
+      either(kInterop, "out_of_window", "drop", "nack", &InteropConfig::nack_out_of_window),
 
       whole_number(kLimits, "mbufs", 1024, 1 << 20, &Device::mbufs),
 

@@ -31,15 +31,15 @@ int make(int family, int type, int protocol) {
 }
 
 // On any address, shared with whoever else does the same, of whatever user.
-int bind_any(int fd, int family) {
+int bind_any(int fd, int family, uint16_t port) {
   if (fd < 0) return -1;
   set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
-  v4.sin_port = htons(kUdpPort);
+  v4.sin_port = htons(port);
   sockaddr_in6 v6{};
   v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(kUdpPort);
+  v6.sin6_port = htons(port);
   const int result = family == AF_INET ? bind(fd, reinterpret_cast<const sockaddr*>(&v4), sizeof v4)
                                        : bind(fd, reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
   if (result == 0) return fd;
@@ -58,13 +58,15 @@ void QuietSockets::add(int fd) {
 }
 
 void QuietSockets::open(bool srv6) {
-  add(bind_any(make(AF_INET, SOCK_DGRAM, 0), AF_INET));
-  const int v6 = make(AF_INET6, SOCK_DGRAM, 0);
-  if (v6 >= 0) {
-    set(v6, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-    set(v6, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);  // RoCE has no UDP checksums, or the kernel logs each packet
+  for (const uint16_t port : {kUdpPort, kUdpPortSpecPrint}) {  // peers may use either
+    add(bind_any(make(AF_INET, SOCK_DGRAM, 0), AF_INET, port));
+    const int v6 = make(AF_INET6, SOCK_DGRAM, 0);
+    if (v6 >= 0) {
+      set(v6, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+      set(v6, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);  // RoCE has no UDP checksums, or the kernel logs each packet
+    }
+    add(bind_any(v6, AF_INET6, port));
   }
-  add(bind_any(v6, AF_INET6));
   if (!srv6) return;
   add(make(AF_INET6, SOCK_RAW, kProtocolIpv6));
   add(make(AF_INET6, SOCK_RAW, kProtocolIpv4));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "libmrc/config/interop_config.h"
 #include "libmrc/congestion/controller.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/time.h"
@@ -46,6 +47,7 @@ struct TransportConfig {
   uint8_t dscp_control = 46;
   uint8_t dscp_trimmed = 12;
   uint8_t dscp_trimmed_last_hop = 16;
+  InteropConfig interop;
   // Of queue pairs that do not say.
   Transport transport = Transport::kMrc;
   bool strict = false;  // makes kMrcStrict of kMrc there

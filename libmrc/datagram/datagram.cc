@@ -253,6 +253,7 @@ FrameWriter Datagram::begin(Context& cx, const Head& head, const Route& route, u
   network.intact = cx.services.transmitter.keeps_intact(plane, network.destination_mac);
   network.source = head.address.source;
   network.destination = head.address.destination;
+  cx.services.config.interop.fill(false, &network);
   take_way(*route.path, outer_source(cx.services, plane, head.address.source), &network);
   Bth bth;
   bth.opcode = head.has_immediate ? Opcode::kUdSendOnlyImm : Opcode::kUdSendOnly;

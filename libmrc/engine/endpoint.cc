@@ -88,6 +88,7 @@ void Engine::answer_endpoint(const Packet& request, Plane plane, Nanoseconds now
   Eeth eeth;
   eeth.operation = request.erth.operation;
   eeth.timestamp = request.erth.time.timestamp;
+  eeth.operation_high = config_.transport.interop.response_operation_high;
   if (request.erth.operation == EndpointOperation::kCapabilities) tell_capabilities(request, &eeth);
   NetworkHeader network;
   Port& port = transmitter_.port(plane);
@@ -99,6 +100,7 @@ void Engine::answer_endpoint(const Packet& request, Plane plane, Nanoseconds now
   network.intact = transmitter_.keeps_intact(plane, network.destination_mac);
   network.source = request.destination;
   network.destination = request.source;
+  config_.transport.interop.fill(true, &network);
   if (const auto path = path_back(request, plane))
     take_way(*path, outer_source(services_, plane, network.source), &network);
   Bth bth;

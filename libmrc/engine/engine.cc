@@ -339,6 +339,10 @@ void Engine::note_heard(size_t lane, std::span<const RxFrame> frames, Nanosecond
     ++counters_.drops_bad_icrc;
     return;
   }
+  if (!config.interop.accepts(packet.bth.partition_key)) [[unlikely]] {
+    ++counters_.drops_bad_partition_key;
+    return;
+  }
   if (packet.bth.destination == kEndpointQpn) {
     on_endpoint(packet, plane, now);
     return;

@@ -131,6 +131,7 @@ constexpr Named<Counters> kCounters[] = {
     {"out_of_window", &Counters::out_of_window},
     {"out_of_sequence", &Counters::out_of_sequence},
     {"drops_bad_icrc", &Counters::drops_bad_icrc},
+    {"drops_bad_partition_key", &Counters::drops_bad_partition_key},
     {"drops_unknown_qp", &Counters::drops_unknown_qp},
     {"drops_wrong_peer", &Counters::drops_wrong_peer},
     {"drops_wrong_state", &Counters::drops_wrong_state},

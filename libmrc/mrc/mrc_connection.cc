@@ -31,7 +31,7 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
   answers_.reset();  // here and not in RTS: answers that nobody asked for may come before
   follow_terms(services.config);
   make_paths(services);
-  resolve_next_hops(connection_, Ecn::kEct0, services);
+  resolve_next_hops(connection_, Transport::kMrc, services);
 }
 
 void MrcTransport::start_sending(Psn first, uint64_t send_index, Services& services) {

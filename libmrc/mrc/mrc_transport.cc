@@ -67,7 +67,7 @@ void MrcTransport::send_requests(Context& cx, size_t budget, Requester::Burst* b
 }
 
 [[gnu::hot]] More MrcTransport::transmit(Context& cx, size_t budget, bool fresh_answers) {
-  resolve_next_hops(connection_, Ecn::kEct0, cx.services);
+  resolve_next_hops(connection_, Transport::kMrc, cx.services);
   Requester::Burst burst;
   if (!sending_) start_answering(cx);
   if (sending_) {
@@ -112,7 +112,7 @@ void MrcTransport::await_negotiation(Nanoseconds now) {
 }
 
 void MrcTransport::on_timer(Context& cx) {
-  resolve_next_hops(connection_, Ecn::kEct0, cx.services);
+  resolve_next_hops(connection_, Transport::kMrc, cx.services);
   if (negotiation_.under_way() && !negotiation_.on_timer(cx) &&
       connection_.extension == PeerExtension::kUnknown)
     connection_.extension = PeerExtension::kUnanswered;

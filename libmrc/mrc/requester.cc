@@ -345,7 +345,7 @@ bool Requester::write_request(Context& cx, const Message& message, const Bth& ba
   const bool immediate =
       last && (request.operation == Operation::kWriteImm || request.operation == Operation::kSendImm);
   const bool invalidate = last && request.operation == Operation::kSendInvalidate;
-  const uint32_t pad = -bytes & 3;
+  const uint32_t pad = config_->interop.pad_bytes(bytes);
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const size_t transport_bytes =
       common + Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
@@ -393,7 +393,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Bth& b
     return true;
   }
   bth.opcode = read_response_opcode(base.psn == message.first_psn, base.psn == message.last_psn);
-  const uint32_t pad = -bytes & 3;
+  const uint32_t pad = config_->interop.pad_bytes(bytes);
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const uint8_t* from = nullptr;
   const uint32_t losses = cx.services.memory.losses();

@@ -16,10 +16,12 @@ constexpr uint64_t kOutOfOrderMin = 5;         // MRC 3.3
 // Of the cumulative PSN in what the peer says. It may come late, but not by many windows.
 constexpr int32_t kPsnAgeMax = 1 << 17;
 
-// MRC 1.7: over IPv4 only the low half of an EV travels.
+// MRC 1.7: over IPv4 only the low half of an EV travels. Peers may take either half for the high one.
 bool echoes(const Context& cx, PathId path, Entropy entropy) {
   const uint32_t mask = cx.connection.destination.is_v4() ? 0xFFFF : 0xFFFFFFFF;
-  return ((static_cast<uint32_t>(cx.paths.at(path).entropy) ^ static_cast<uint32_t>(entropy)) & mask) == 0;
+  const auto sent = static_cast<uint32_t>(cx.paths.at(path).entropy);
+  return ((sent ^ static_cast<uint32_t>(entropy)) & mask) == 0 ||
+         ((sent ^ static_cast<uint32_t>(swap_halves(entropy))) & mask) == 0;
 }
 }  // namespace
 

@@ -60,7 +60,7 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
       ++counters.out_of_window;
       cx.note(TraceEvent::kOutOfWindow, psn);
       // MRC 12.S8, 2 [P]: said at most once in a while.
-      if (cx.now - last_window_nack_ >= kWindowNackInterval) {
+      if (config_->interop.nack_out_of_window && cx.now - last_window_nack_ >= kWindowNackInterval) {
         last_window_nack_ = cx.now;
         send_nack(cx, packet, plane, NackReason::kPsnOutOfWindow);
       }

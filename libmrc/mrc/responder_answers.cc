@@ -69,7 +69,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   sack.mark = trigger.mark;
   sack.answers_probe = probe.has_value();
   sack.trigger = probe ? *probe : static_cast<uint16_t>(trigger.psn - window_.cumulative());
-  sack.entropy = trigger.entropy;
+  sack.entropy = config_->interop.echo(trigger.entropy);
   sack.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
   sack.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   sack.cumulative_psn = window_.cumulative();
@@ -137,7 +137,7 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
   bth.psn = packet.bth.psn;
   Neth neth;
   neth.reason = reason;
-  neth.entropy = packet.entropy;
+  neth.entropy = config_->interop.echo(packet.entropy);
   neth.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
   neth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   neth.psn = packet.bth.psn;

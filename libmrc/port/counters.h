@@ -98,6 +98,7 @@ struct Counters {
   // Drops by cause.
   std::array<uint64_t, static_cast<size_t>(DecodeError::kCount)> drops_undecodable{};
   uint64_t drops_bad_icrc = 0;
+  uint64_t drops_bad_partition_key = 0;
   uint64_t drops_unknown_qp = 0;
   uint64_t drops_wrong_peer = 0;  // source address is not the connected one
   uint64_t drops_wrong_state = 0;

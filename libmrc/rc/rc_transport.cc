@@ -9,15 +9,13 @@ namespace mrc {
 
 namespace {
 constexpr uint16_t kAnswers = OpcodeTraits::kReadResponse | OpcodeTraits::kAtomicAck;
-// It does not react to marks, so it does not ask for them.
-constexpr Ecn kEcn = Ecn::kNotCapable;
 }  // namespace
 
 void RcTransport::connect(Psn first, Services& services, Nanoseconds) {
   responder_.reset(first, connection_.answers_max, terms_.copied_segments);
   follow_terms(services.config);
   choose_path(services);
-  resolve_next_hops(connection_, kEcn, services);
+  resolve_next_hops(connection_, Transport::kRc, services);
 }
 
 // One path of all that there are, by the number of the queue pair, so that many of them spread over planes
@@ -74,7 +72,7 @@ void RcTransport::receive(Context& cx, const Packet& packet, Plane) {
 }
 
 More RcTransport::transmit(Context& cx, size_t budget, bool) {
-  resolve_next_hops(connection_, kEcn, cx.services);
+  resolve_next_hops(connection_, Transport::kRc, cx.services);
   // Answers first: the peer waits for them, and there are never more than it asked for.
   const RcResponder::Burst answers = responder_.transmit(cx, budget);
   RcRequester::Burst burst;
@@ -86,7 +84,7 @@ More RcTransport::transmit(Context& cx, size_t budget, bool) {
 }
 
 void RcTransport::on_timer(Context& cx) {
-  resolve_next_hops(connection_, kEcn, cx.services);
+  resolve_next_hops(connection_, Transport::kRc, cx.services);
   if (sending_) requester_.on_timer(cx);
 }
 

@@ -67,6 +67,7 @@ constexpr uint64_t placed(uint16_t value) {
 
 FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn) {
   intact_ = network.intact;
+  partition_key_ = network.partition_key;
   v4_ = network.destination.is_v4() && network.source.is_v4();
   const auto traffic_class = static_cast<uint8_t>(dscp << 2 | static_cast<uint8_t>(ecn));
   std::memcpy(prefix_, network.destination_mac.bytes.data(), 6);
@@ -93,7 +94,7 @@ FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn
   }
   // RoCEv2 sends a UDP checksum of zero over either IP: the ICRC does its work.
   udp_at_ = static_cast<uint8_t>(ip_at_ + (v4_ ? kIpv4Bytes : kIpv6Bytes));
-  store_be(prefix_ + udp_at_ + 2, kUdpPort);
+  store_be(prefix_ + udp_at_ + 2, network.udp_port);
   icrc_mask_network(reinterpret_cast<uint8_t*>(masked_.data()), ip);
 }
 
@@ -103,6 +104,7 @@ FrameTemplate::FrameTemplate(const NetworkHeader& network, uint8_t dscp, Ecn ecn
       at_(prefix.udp_at_ + kUdpBytes),
       ip_at_(prefix.ip_at_),
       transport_at_(at_),
+      partition_key_(prefix.partition_key_),
       intact_(prefix.intact_) {
   const size_t udp_bytes = kUdpBytes + transport_bytes + kIcrcBytes;
   const EntropyFields fields = split_entropy(entropy);

@@ -25,7 +25,7 @@ inline constexpr size_t kSegmentHeaderBytes = 24;  // with one segment
 inline constexpr size_t kFrameBytesMax =
     14 + 40 + kSegmentHeaderBytes + 40 + 8 + 12 + 4 + 4 + 4 + 16 + 4 + kMtuMax + 4;
 
-// Everything below UDP that stays the same towards one destination on one plane.
+// Everything up to BTH that stays the same towards one destination on one plane.
 struct NetworkHeader {
   MacAddress source_mac;
   MacAddress destination_mac;
@@ -37,6 +37,8 @@ struct NetworkHeader {
   bool segment_routing = false;  // only with srv6: a routing header with one more segment (RFC 8754)
   IpAddress segment;             // it: where the packet goes when the uSIDs are used up
   uint8_t hop_limit = 64;
+  uint16_t udp_port = kUdpPort;
+  uint16_t partition_key = kPartitionKeyDefault;
   bool intact = false;  // goes by a carrier that cannot corrupt: its ICRC is left out (zero)
 
   // NOLINTNEXTLINE(modernize-use-nullptr): of the 0 that nobody wrote
@@ -61,6 +63,7 @@ class FrameTemplate {
   uint8_t udp_at_ = 0;
   bool v4_ = false;
   bool intact_ = false;
+  uint16_t partition_key_ = kPartitionKeyDefault;
   uint32_t checksum_ = 0;  // of the inner IPv4 header, not yet folded
   // The inner IP and UDP headers as the ICRC sees them, with zeros for lengths and source port.
   std::array<uint64_t, 6> masked_{};
@@ -84,6 +87,12 @@ class FrameWriter {
     header.store(buffer_ + at_);
     at_ += Header::kBytes;
   }
+  // With the partition key of the template.
+  void add(Bth bth) {
+    bth.partition_key = partition_key_;
+    bth.store(buffer_ + at_);
+    at_ += Bth::kBytes;
+  }
   void add_immediate(uint32_t immediate);
 
   // Ends the headers: from here on only payload. Must be called once, also when there is none.
@@ -101,6 +110,7 @@ class FrameWriter {
   size_t ip_at_ = 0;
   size_t transport_at_ = 0;
   uint32_t crc_ = kCrcInit;
+  const uint16_t partition_key_;
   const bool intact_;
 };
 
@@ -116,6 +126,11 @@ constexpr EntropyFields split_entropy(Entropy entropy) {
 }
 constexpr Entropy join_entropy(EntropyFields fields) {
   return Entropy{static_cast<uint32_t>(fields.flow_label) << 16 | fields.source_port};
+}
+// The same in the words of whoever takes the source port for the high half.
+constexpr Entropy swap_halves(Entropy entropy) {
+  const auto value = static_cast<uint32_t>(entropy);
+  return Entropy{value << 16 | value >> 16};
 }
 
 }  // namespace mrc

@@ -136,9 +136,10 @@ void Erth::store(uint8_t* to) const {
   time.store(to + 12);
 }
 
-// MRC 1.6 [P]: the operation is in bits 3:2 of byte 1; works about MRC differ here.
+// MRC 1.6 [P]: the operation is in bits 3:2 of byte 1; works about MRC differ here, and some say 5:4. The
+// other two are zero in either reading.
 Eeth Eeth::load(const uint8_t* from) {
-  return {.operation = static_cast<EndpointOperation>((from[1] >> 2) & 3),
+  return {.operation = static_cast<EndpointOperation>((from[1] >> 2 | from[1] >> 4) & 3),
           .vendor_info = from[3],
           .timestamp = load_be<uint16_t>(from + 28),
           .expected_psn = load_be<uint32_t>(from + 32)};
@@ -146,7 +147,7 @@ Eeth Eeth::load(const uint8_t* from) {
 
 void Eeth::store(uint8_t* to) const {
   std::memset(to, 0, kBytes);
-  to[1] = static_cast<uint8_t>((static_cast<uint8_t>(operation) & 3) << 2);
+  to[1] = static_cast<uint8_t>((static_cast<uint8_t>(operation) & 3) << (operation_high ? 4 : 2));
   to[3] = vendor_info;
   store_be(to + 28, timestamp);
   store_be(to + 32, expected_psn);

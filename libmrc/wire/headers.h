@@ -79,11 +79,13 @@ enum class Opcode : uint8_t {
   kUdSendOnlyImm = 0x65,
 };
 
+inline constexpr uint16_t kPartitionKeyDefault = 0xFFFF;  // IBTA 10.9: full member of the default partition
+
 struct Bth {
   static constexpr size_t kBytes = 12;
   Opcode opcode{};
-  uint8_t pad_bytes = 0;  // 0..3
-  uint16_t partition_key = 0xFFFF;
+  uint8_t pad_bytes = 0;                          // 0..3
+  uint16_t partition_key = kPartitionKeyDefault;  // of what is sent: as the frame says
   Qpn destination;
   bool ack_request = false;
   bool retransmission = false;  // MRC only: these two bits are reserved in plain RC and UD, and read as false
@@ -292,9 +294,10 @@ struct Erth {
 struct Eeth {
   static constexpr size_t kBytes = 36;
   EndpointOperation operation{};
-  uint8_t vendor_info = 0;    // byte 3, as in the request
-  uint16_t timestamp = 0;     // reflected
-  uint32_t expected_psn = 0;  // kCapabilities, in bytes 32 to 35, which MRC reserves
+  uint8_t vendor_info = 0;      // byte 3, as in the request
+  uint16_t timestamp = 0;       // reflected
+  uint32_t expected_psn = 0;    // kCapabilities, in bytes 32 to 35, which MRC reserves
+  bool operation_high = false;  // the operation is stored in bits 5:4 instead of 3:2
 
   static Eeth load(const uint8_t* from);
   void store(uint8_t* to) const;

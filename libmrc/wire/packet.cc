@@ -178,8 +178,7 @@ DecodeError parse_udp(const Ip& ip, size_t* bytes) {
   if (port != kUdpPort && port != kUdpPortSpecPrint) return DecodeError::kNotRocePort;
   if (load_be<uint16_t>(ip.payload + 4) != ip.payload_bytes) return DecodeError::kBadUdpLength;
   if (ip.payload_bytes < kUdpBytes + Bth::kBytes + kIcrcBytes) return DecodeError::kTruncated;
-  if (port != kUdpPort && !is_mrc(static_cast<Opcode>(ip.payload[kUdpBytes])))
-    return DecodeError::kNotRocePort;
+  if (port != kUdpPort && ip.payload[kUdpBytes] >> 6 != 3) return DecodeError::kNotRocePort;  // MRC, also XRC
   *bytes = ip.payload_bytes - kUdpBytes - kIcrcBytes;
   return DecodeError::kNone;
 }
@@ -212,10 +211,14 @@ constexpr size_t stream_header_bytes(const Bth& bth) {
   if (out->bth.has_timestamp) take(at, &out->time);
 }
 
-// The payload is all that is left, but for the pad.
+// The payload is all that is left, but for the pad. MRC 1.1 [P]: whoever reads MRC as having none counts
+// zero.
+enum class Pad : uint8_t { kAlways, kOrNone };
+template <Pad kPad>
 [[gnu::always_inline]] inline DecodeError take_payload(const uint8_t* at, size_t padded_bytes, Packet* out) {
   const size_t pad_bytes = out->bth.pad_bytes;
-  if (padded_bytes % 4 != 0 || pad_bytes > padded_bytes) return DecodeError::kBadPad;
+  const bool without = kPad == Pad::kOrNone && pad_bytes == 0;
+  if ((padded_bytes % 4 != 0 && !without) || pad_bytes > padded_bytes) return DecodeError::kBadPad;
   const size_t payload_bytes = padded_bytes - pad_bytes;
   if (payload_bytes > kMtuMax) return DecodeError::kBadPayload;
   out->payload = {at, payload_bytes};
@@ -253,7 +256,7 @@ DecodeError decode_write(const uint8_t* at, size_t bytes, Packet* out) {
   take_stream_headers(&at, out);
   take(&at, &out->reth);
   if (immediate) take_immediate(&at, out);
-  const DecodeError error = take_payload(at, bytes - header_bytes, out);
+  const DecodeError error = take_payload<Pad::kOrNone>(at, bytes - header_bytes, out);
   if (error != DecodeError::kNone) return error;
   return fits_message(opcode, out->payload.size(), out->reth.message_bytes) ? DecodeError::kNone
                                                                             : DecodeError::kBadPayload;
@@ -271,7 +274,7 @@ DecodeError decode_placed(const uint8_t* at, size_t bytes, Packet* out) {
   take(&at, &out->reth);
   if (immediate) take_immediate(&at, out);
   if (invalidate) take_invalidate(&at, out);
-  const DecodeError error = take_payload(at, bytes - header_bytes, out);
+  const DecodeError error = take_payload<Pad::kOrNone>(at, bytes - header_bytes, out);
   if (error != DecodeError::kNone) return error;
   const bool fits = fits_message_at(opcode, out->reth.address, out->payload.size(), out->reth.message_bytes);
   return fits ? DecodeError::kNone : DecodeError::kBadPayload;
@@ -375,7 +378,7 @@ DecodeError decode_atomic_write(const uint8_t* at, size_t bytes, Packet* out) {
   headers.take_all(&at, out);
   bytes -= headers.bytes();
   if ((traits & (T::kSend | T::kWrite | T::kReadResponse)) == 0) return expect_no_payload(bytes, out);
-  const DecodeError error = take_payload(at, bytes, out);
+  const DecodeError error = take_payload<Pad::kAlways>(at, bytes, out);
   if (error != DecodeError::kNone) return error;
   const bool only = (traits & T::kOnly) == T::kOnly;
   const size_t payload_bytes = out->payload.size();
@@ -392,7 +395,7 @@ DecodeError decode_atomic_write(const uint8_t* at, size_t bytes, Packet* out) {
   if (bytes < header_bytes) return DecodeError::kTruncated;
   take(&at, &out->deth);
   if (immediate) take_immediate(&at, out);
-  return take_payload(at, bytes - header_bytes, out);
+  return take_payload<Pad::kAlways>(at, bytes - header_bytes, out);
 }
 
 template <typename Header>

@@ -14,8 +14,7 @@
 namespace mrc {
 
 inline constexpr uint16_t kUdpPort = 4791;
-inline constexpr uint16_t kUdpPortSpecPrint =
-    4971;  // MRC 1.1: printed so in the specification; accepted, never sent
+inline constexpr uint16_t kUdpPortSpecPrint = 4971;  // MRC 1.1: printed so in the specification; as good
 
 // Why a frame is not an MRC packet. Every value has a drop counter of its own in the engine.
 enum class DecodeError : uint8_t {

@@ -15,6 +15,7 @@ bool send_ev_probe(Services& services, NetworkHeader network, const EvEntry& pat
   }
   network.source_mac = services.transmitter.port(plane).address();
   network.intact = services.transmitter.keeps_intact(plane, network.destination_mac);
+  services.config.interop.fill(true, &network);
   take_way(path, outer_source(services, plane, network.source), &network);
   Bth bth;
   bth.opcode = Opcode::kEndpointRequest;

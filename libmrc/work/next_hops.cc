@@ -6,7 +6,8 @@
 namespace mrc {
 
 namespace {
-const PlaneFrames* ready_frames(const Connection& connection, Plane plane, Ecn ecn, Services& services) {
+const PlaneFrames* ready_frames(const Connection& connection, Plane plane, Transport speaks,
+                                Services& services) {
   const TransportConfig& config = services.config;
   const MacAddress& next_hop = connection.next_hops[plane];
   FrameTable::Form form;
@@ -19,17 +20,19 @@ const PlaneFrames* ready_frames(const Connection& connection, Plane plane, Ecn e
   network.segment_routing = connection.segment_routing;
   network.outer_source = outer_source(services, plane, connection.source);
   network.intact = services.transmitter.keeps_intact(plane, next_hop);
+  config.interop.fill(speaks != Transport::kRc, &network);
   form.dscp_data = data_class(connection, config, config.dscp_data);
   form.dscp_again = data_class(connection, config, config.dscp_retransmission);
   form.dscp_control = config.dscp_control;
   // MRC 1.6: probes travel in the data class, but must not be trimmed.
   form.dscp_probe = config.dscp_probe;
-  form.ecn = ecn;
+  // Plain RC does not react to marks, so it does not ask for them.
+  form.ecn = speaks == Transport::kRc ? Ecn::kNotCapable : Ecn::kEct0;
   return services.frames.acquire(form);
 }
 }  // namespace
 
-[[gnu::hot]] void resolve_next_hops(Connection& connection, Ecn ecn, Services& services) {
+[[gnu::hot]] void resolve_next_hops(Connection& connection, Transport speaks, Services& services) {
   const auto planes = services.transmitter.plane_count();
   if (connection.resolved == (PlaneMask{1} << planes) - 1) return;
   for (size_t i = 0; i < planes; ++i) {
@@ -37,7 +40,7 @@ const PlaneFrames* ready_frames(const Connection& connection, Plane plane, Ecn e
     const auto plane = static_cast<Plane>(i);
     Port& port = services.transmitter.port(plane);
     if (!port.resolve(connection.destination, connection.remote_qpn, &connection.next_hops[i])) continue;
-    connection.frames[i] = ready_frames(connection, plane, ecn, services);
+    connection.frames[i] = ready_frames(connection, plane, speaks, services);
     connection.resolved |= PlaneMask{1} << plane;
   }
 }

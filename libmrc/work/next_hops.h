@@ -7,8 +7,8 @@
 
 namespace mrc {
 
-// Asks for those that are not known yet. `ecn`: of the connection's packets.
-void resolve_next_hops(Connection& connection, Ecn ecn, Services& services);
+// Asks for those that are not known yet. `speaks`: MRC or plain RC.
+void resolve_next_hops(Connection& connection, Transport speaks, Services& services);
 void release_next_hops(Connection& connection, Services& services);
 
 // The class of traffic that the program asked for, or else `otherwise`.

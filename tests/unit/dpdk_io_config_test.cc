@@ -52,6 +52,14 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     dscp_trimmed_last_hop = 17
     silence_min_us = 200
     strict = true
+    [interop]
+    udp_port = 4971
+    partition_key = 0x8001
+    check_partition_key = true
+    echo = "port-high"
+    pad = false
+    response_operation = "bits-5-4"
+    out_of_window = "drop"
     [limits]
     mbufs = 8192
   )";
@@ -76,6 +84,14 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(config.transport.dscp_trimmed_last_hop, 17);
   EXPECT_EQ(config.transport.silence_min, 200 * kMicrosecond);
   EXPECT_TRUE(config.transport.strict);
+  const InteropConfig& interop = config.transport.interop;
+  EXPECT_EQ(interop.udp_port, 4971);
+  EXPECT_EQ(interop.partition_key, 0x8001);
+  EXPECT_TRUE(interop.check_partition_key);
+  EXPECT_TRUE(interop.echo_port_first);
+  EXPECT_FALSE(interop.pad);
+  EXPECT_TRUE(interop.response_operation_high);
+  EXPECT_FALSE(interop.nack_out_of_window);
   EXPECT_EQ(config.mbufs, 8192u);
 }
 
@@ -97,14 +113,18 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
             "quotes");
   EXPECT_EQ(error_of("[transport]\ncoarse_timestamps = 1\n"),
             "mrc: /x/mrc.toml:2: \"coarse_timestamps\" in [transport] must be true or false");
+  EXPECT_EQ(error_of("[interop]\nudp_port = 4800\n"),
+            "mrc: /x/mrc.toml:2: \"udp_port\" in [interop] must be 4791 or 4971");
+  EXPECT_EQ(error_of("[interop]\necho = \"both\"\n"),
+            "mrc: /x/mrc.toml:2: \"echo\" in [interop] must be port-low or port-high in quotes");
   EXPECT_EQ(error_of("[devise]\n"),
             "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [congestion], "
-            "[limits], [mrcd], "
+            "[interop], [limits], [mrcd], "
             "[[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("planes = 4\n"),
             "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], "
             "[transport], [congestion], "
-            "[limits], [mrcd], [[port]], [srv6], [[host]]");
+            "[interop], [limits], [mrcd], [[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);

@@ -95,7 +95,7 @@ Bytes reference(const Sending& s) {
   Bytes packet = v4 ? ipv4(s, udp_bytes)
                     : ipv6(s, 17, udp_bytes, s.network.hop_limit, s.network.source, s.network.destination);
   put(&packet, static_cast<uint32_t>(s.entropy) & 0xFFFF, 2);
-  put(&packet, 4791, 2);
+  put(&packet, s.network.udp_port, 2);
   put(&packet, udp_bytes, 2);
   put(&packet, 0, 2);
   put(&packet, s.transport);
@@ -134,6 +134,8 @@ class FrameTemplates : public ::testing::Test {
     out.outer_source = any_address(false);
     out.outer_destination = any_address(false);
     out.hop_limit = static_cast<uint8_t>(random_());
+    out.udp_port = random_() % 2 == 0 ? kUdpPort : kUdpPortSpecPrint;
+    out.partition_key = static_cast<uint16_t>(random_());
     return out;
   }
   // BTH, perhaps METH, payload and pad: the writer does not mind what the opcode says.
@@ -143,6 +145,7 @@ class FrameTemplates : public ::testing::Test {
     bth.destination = Qpn(static_cast<uint32_t>(random_()));
     bth.psn = Psn(static_cast<uint32_t>(random_()));
     writer.add(bth);
+    bth.partition_key = s->network.partition_key;
     s->transport.resize(Bth::kBytes);
     bth.store(s->transport.data());
     if (meth_) {

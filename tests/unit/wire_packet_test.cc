@@ -440,6 +440,32 @@ TEST(Decode, UdTakesTheLargestMtu) {
   }
 }
 
+// MRC 1.1: a peer may fill up its payload or not. RoCEv2 always does.
+TEST(Decode, MrcTakesPayloadWithoutPad) {
+  for (const Opcode opcode : {Opcode::kWriteOnly, Opcode::kSendOnly, Opcode::kRcSendOnly}) {
+    const Bytes payload(5, 0x5A);
+    Bytes frame(kFrameBytesMax);
+    NetworkHeader network;
+    network.source = network.destination = IpAddress::v4(10, 0, 0, 1);
+    const size_t headers = is_mrc(opcode) ? Meth::kBytes + Reth::kBytes : 0;
+    FrameWriter writer(frame.data(), network, Entropy{}, 0, Ecn::kEct0,
+                       Bth::kBytes + headers + payload.size());
+    Bth bth;
+    bth.opcode = opcode;
+    writer.add(bth);
+    if (is_mrc(opcode)) writer.add(Meth{});
+    if (is_mrc(opcode)) writer.add(Reth{0, MemoryKey{1}, 5});
+    writer.end_headers();
+    writer.add_payload(payload.data(), payload.size());
+    frame.resize(writer.finish(0));
+    Packet packet;
+    ASSERT_EQ(decode(frame, &packet), is_mrc(opcode) ? DecodeError::kNone : DecodeError::kBadPad);
+    if (!is_mrc(opcode)) continue;
+    EXPECT_EQ(packet.payload.size(), payload.size());
+    EXPECT_TRUE(icrc_matches(packet));
+  }
+}
+
 TEST(Grh, IsTheIpHeaderAsReceived) {
   for (const char* name : {"ud_send_only_ipv4", "ud_send_only_ipv6", "ud_srv6", "ud_empty_ipv4"}) {
     const Bytes bytes = golden_bytes(name);
@@ -470,6 +496,7 @@ TEST(Entropy, SplitsAndJoins) {
   EXPECT_EQ(fields.source_port, 0x5678);
   EXPECT_EQ(fields.flow_label, 0x1234);
   EXPECT_EQ(join_entropy(fields), Entropy{0x12345678});
+  EXPECT_EQ(swap_halves(Entropy{0x12345678}), Entropy{0x56781234});
 }
 
 // Touches whatever a decoded packet points at.

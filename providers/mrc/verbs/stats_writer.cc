@@ -17,9 +17,9 @@ namespace mrc::provider {
 namespace {
 
 uint64_t all_drops(const Counters& counters) {
-  uint64_t drops = counters.drops_bad_icrc + counters.drops_unknown_qp + counters.drops_wrong_peer +
-                   counters.drops_wrong_state + counters.drops_unsupported + counters.drops_bad_control +
-                   counters.tx_no_buffer;
+  uint64_t drops = counters.drops_bad_icrc + counters.drops_bad_partition_key + counters.drops_unknown_qp +
+                   counters.drops_wrong_peer + counters.drops_wrong_state + counters.drops_unsupported +
+                   counters.drops_bad_control + counters.tx_no_buffer;
   for (const uint64_t undecodable : counters.drops_undecodable) drops += undecodable;
   return drops;
 }

@@ -167,6 +167,8 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   transport.probe_interval = 50 * kMicrosecond;  // MRC 4.5 [P]: for simulation
   transport.probe_interval_max = kMillisecond;
   transport.coarse_timestamps = false;
+  if (const auto other = config_.interop_at.find(number); other != config_.interop_at.end())
+    transport.interop = other->second;
   if (config_.trimming) {
     transport.dscp_data = Dscp::kTrimmable;
     transport.dscp_retransmission = Dscp::kTrimmableRetransmission;

@@ -45,10 +45,11 @@ struct WorldConfig {
   uint32_t expected_senders = 0;  // the hint of the receiver-aware controller
   bool trimming = true;
   bool ecn_last_hop = false;
-  bool srv6 = false;                      // paths by uSIDs instead of hashing
-  std::map<uint32_t, uint32_t> paths_at;  // hosts that have fewer; with SRv6 only
-  ProfileSource* profiles = nullptr;      // of a controller; outlives the world
-  std::vector<uint32_t> hosts;            // those that get an engine; empty = all
+  bool srv6 = false;                             // paths by uSIDs instead of hashing
+  std::map<uint32_t, uint32_t> paths_at;         // hosts that have fewer; with SRv6 only
+  std::map<uint32_t, InteropConfig> interop_at;  // hosts that read MRC in another way
+  ProfileSource* profiles = nullptr;             // of a controller; outlives the world
+  std::vector<uint32_t> hosts;                   // those that get an engine; empty = all
 
   Picoseconds rtt = 12 * kPerMicrosecond;  // unloaded
 

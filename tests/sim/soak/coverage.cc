@@ -29,9 +29,10 @@ const std::vector<Group>& groups() {
     for (const char* name : {"flap", "gray_link", "switch_dead", "host_cut_off"})
       made[1].items.emplace_back(name);
     made[2] = {"networks",
-               {"1_tier",     "2_tiers", "3_tiers",        "1_plane",      "8_planes",  "v4",      "v6",
-                "srv6",       "ecmp",    "trimming",       "last_hop_ecn", "rerouting", "strict",  "rc",
-                "no_control", "nscc",    "receiver_aware", "dynamic_mpr",  "backups",   "psn_wrap"}};
+               {"1_tier",  "2_tiers",  "3_tiers",        "1_plane",  "8_planes",       "v4",
+                "v6",      "srv6",     "ecmp",           "trimming", "last_hop_ecn",   "rerouting",
+                "strict",  "rc",       "no_control",     "nscc",     "receiver_aware", "dynamic_mpr",
+                "backups", "psn_wrap", "readings_differ"}};
     return made;
   }();
   return all;
@@ -77,6 +78,7 @@ void name_network(const SoakPlan& plan, std::set<std::string>* names) {
                                     {plan.has_plain_rc(), "rc"},
                                     {transport.dynamic_mpr, "dynamic_mpr"},
                                     {transport.backups_per_plane != 0, "backups"},
+                                    {plan.reads_differ(), "readings_differ"},
                                     {wraps, "psn_wrap"}})
     if (holds) names->insert(name);
 }

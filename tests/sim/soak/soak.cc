@@ -176,6 +176,7 @@ void Soak::build() {
   for (uint32_t number = 0; number < fabric_.host_count(); ++number) {
     HostConfig config = plan_.host;
     config.engine.seed = random.next();
+    config.engine.transport.interop = plan_.interop[number % 2];
     if (plan_.srv6) {
       path_sources_.push_back(std::make_unique<UsidPathSource>(
           fabric_, number, transport.paths_per_plane + transport.backups_per_plane));
@@ -425,9 +426,9 @@ void Soak::check_books(uint32_t number) {
          std::to_string(sent) + " by kind");
   const uint64_t dropped =
       std::accumulate(c.drops_undecodable.begin(), c.drops_undecodable.end(), c.drops_bad_icrc) +
-      c.drops_unknown_qp + c.drops_wrong_peer + c.drops_wrong_state + c.drops_unsupported +
-      c.drops_bad_control + c.drops_bad_queue_key + c.drops_no_receive + c.drops_too_long + c.drops_no_group +
-      c.drops_bad_multicast;
+      c.drops_bad_partition_key + c.drops_unknown_qp + c.drops_wrong_peer + c.drops_wrong_state +
+      c.drops_unsupported + c.drops_bad_control + c.drops_bad_queue_key + c.drops_no_receive +
+      c.drops_too_long + c.drops_no_group + c.drops_bad_multicast;
   const uint64_t requests = c.requests_received + c.requests_refused + c.requests_in_vain + c.duplicates +
                             c.out_of_window + c.trimmed_received + c.datagrams_received;
   const uint64_t control = c.sacks_received + c.acks_received + c.naks_received + c.nacks_received +

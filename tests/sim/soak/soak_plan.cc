@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <tuple>
 
 #include "tests/sim/core/frame_headers.h"
 
@@ -168,7 +169,40 @@ void draw_shared_receives(SoakPlan* plan) {
   }
 }
 
+// MRC 11: hosts that read MRC in different ways.
+InteropConfig draw_interop(Random& random) {
+  InteropConfig interop;
+  if (random.chance(0.5)) interop.udp_port = kUdpPortSpecPrint;
+  interop.echo_port_first = random.chance(0.5);
+  interop.pad = random.chance(0.5);
+  interop.response_operation_high = random.chance(0.5);
+  interop.nack_out_of_window = random.chance(0.5);
+  return interop;
+}
+
+void draw_interops(SoakPlan* plan) {
+  Random random(mix(plan->seed + 0x14E0));
+  if (!random.chance(0.5)) return;
+  const bool checked = random.chance(0.5);
+  for (InteropConfig& interop : plan->interop) {
+    interop = draw_interop(random);
+    if (!checked) interop.partition_key = static_cast<uint16_t>(random.next());  // nobody looks
+  }
+  // Even hosts are full members of the partition and look; odd ones may be limited members, and do not, for
+  // they could not talk to each other.
+  plan->interop[0].check_partition_key = checked;
+  if (checked && random.chance(0.5)) plan->interop[1].partition_key &= 0x7FFF;
+}
+
 }  // namespace
+
+bool SoakPlan::reads_differ() const {
+  const auto saying = [](const InteropConfig& interop) {
+    return std::tuple(interop.udp_port, interop.echo_port_first, interop.pad,
+                      interop.response_operation_high);
+  };
+  return saying(interop[0]) != saying(interop[1]);
+}
 
 bool SoakPlan::has_plain_rc() const {
   return std::any_of(connections.begin(), connections.end(),
@@ -197,6 +231,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t control
   }
   draw_extras(&plan);
   draw_shared_receives(&plan);
+  draw_interops(&plan);
   return plan;
 }
 
@@ -206,7 +241,7 @@ std::string SoakPlan::describe() const {
   std::snprintf(
       text, sizeof text,
       "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "
-      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s",
+      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s%s",
       topology.tiers, topology.host_count(), topology.planes, topology.spines, topology.host_gigabits,
       topology.spine_gigabits, topology.core_gigabits, host.v4 ? "v4" : "v6", mtu, connections.size(),
       transport.paths_per_plane, transport.window_packets, transport.window_bytes, transport.immediates_max,
@@ -214,7 +249,7 @@ std::string SoakPlan::describe() const {
       has_plain_rc() ? ", plain rc" : "", datagrams.empty() ? "" : ", datagrams",
       transport.dynamic_mpr ? ", dynamic mpr" : "", topology.queue.trim_bytes != 0 ? ", trimming" : "",
       topology.reroute ? ", rerouting" : "", shared_entries != 0 ? ", shared receives" : "",
-      cut_off != kNoHost ? ", one host cut off" : "");
+      reads_differ() ? ", readings differ" : "", cut_off != kNoHost ? ", one host cut off" : "");
   return text;
 }
 

@@ -40,6 +40,7 @@ struct SoakPlan {
   uint32_t mpr = 0;   // what each end lets the other have, with dynamic MPR; 0 = not said
   std::vector<PlannedConnection> connections;
   std::vector<DatagramConfig> datagrams;
+  InteropConfig interop[2];     // of even and of odd hosts
   uint32_t shared_entries = 0;  // of the shared receive queue that each host has then
   uint32_t cut_off = kNoHost;   // a host that loses all its links for good
   Picoseconds cut_off_at = 0;
@@ -48,6 +49,7 @@ struct SoakPlan {
 
   std::string describe() const;
   bool has_plain_rc() const;
+  bool reads_differ() const;  // what one host says is not what the other would
 };
 
 // `controllers`: how many of the congestion algorithms are drawn from, in the order of CongestionAlgorithm.

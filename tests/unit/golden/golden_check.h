@@ -179,6 +179,7 @@ inline void add_header(const Frame& f, std::string_view name, FrameWriter* write
 // The payload goes in as two pieces, split at `split`, as a gather list of two would.
 inline std::vector<uint8_t> encode(const Frame& f, size_t split) {
   NetworkHeader network;
+  network.partition_key = f.pkey;
   network.source_mac = mac(f.source_mac);
   network.destination_mac = mac(f.destination_mac);
   network.source = address(f.source);
