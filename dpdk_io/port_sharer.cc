@@ -2,44 +2,32 @@
 #include "dpdk_io/port_sharer.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <pwd.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <mutex>
-#include <thread>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "dpdk_io/ethdev/eal.h"
 #include "dpdk_io/ethdev/eal_needs.h"
+#include "dpdk_io/host/debugging.h"
 #include "dpdk_io/host/monotonic_clock.h"
-#include "dpdk_io/host/short_slices.h"
-#include "dpdk_io/share/frame_gate.h"
-#include "dpdk_io/share/frame_switch.h"
+#include "dpdk_io/share/locked_carrier.h"
 #include "dpdk_io/share/share_server.h"
 #include "dpdk_io/shared_wires.h"
+#include "dpdk_io/switch_thread.h"
+#include "dpdk_io/wire/frame_filter.h"
 #include "dpdk_io/wire/host_map.h"
 
 namespace mrc {
 namespace {
 
-// It polls on for so long after the last frame, and then naps: the longer nothing has come, the longer.
-constexpr Nanoseconds kPollOn = 20 * kMicrosecond;
-constexpr std::chrono::milliseconds kIdleWait{100};  // without programs
-
-Nanoseconds nap_after(Nanoseconds idle) {
-  if (idle > kSecond) return kMillisecond;
-  return idle > 20 * kMillisecond ? 200 * kMicrosecond : 20 * kMicrosecond;
-}
+constexpr int kIdleWaitMs = 100;
 
 // Names or numbers. False: `error` names the one that is not known.
 bool find_users(const ShareUsers& users, std::vector<uid_t>* found, std::string* error) {
@@ -61,48 +49,36 @@ bool find_users(const ShareUsers& users, std::vector<uid_t>* found, std::string*
 
 }  // namespace
 
-// Two threads: one turns the switch, the other does all that may take its time: the kernel makes whoever
-// opens or closes a packet socket wait, and memory is mapped and unmapped.
+// Some threads turn a switch each. One more does all that may take its time: the kernel makes whoever opens
+// or closes a packet socket wait, and memory is mapped and unmapped.
 class PortSharer::Impl {
  public:
   ~Impl() {
-    switch_.reset();  // before what it switches between
+    switches_.clear();  // before what they switch between
   }
   bool open(const DeviceConfig& config, const Place& place, std::string* error);
   void run(const std::atomic<bool>& stop);
 
  private:
-  using Change = std::function<void()>;
-
+  void open_switches(const DeviceConfig& config);
   void take_ports();
-  // Makes a change to the switch between two of its turns, and waits for that.
-  void change_switch(const Change& change);
-  // The other side of it.
-  void turn_switch();
-  void make_change();
-  void wait_for_change();
+  void add_program(ShareServer::Client& client);
+  void remove_program(const ShareServer::Client& client);
+  void say_counters() const;
 
   std::vector<uid_t> users_;
   std::unique_ptr<ControlLoop> loop_;
   std::unique_ptr<SharedWires> wires_;
   std::unique_ptr<HostMap> hosts_;
-  std::unique_ptr<FrameGate> gate_;
-  std::unique_ptr<FrameSwitch> switch_;
+  std::map<uint32_t, LockedCarrier> locked_;  // programs, by slot, if there is more than one switch
+  std::vector<std::unique_ptr<SwitchThread>> switches_;
   std::unique_ptr<ShareServer> server_;
-
-  bool turning_ = false;  // there is a thread that turns the switch
-  std::atomic<bool> stop_turning_{false};
-  std::atomic<bool> change_waits_{false};
-  std::mutex change_mutex_;
-  std::condition_variable change_made_;
-  std::condition_variable change_asked_;
-  const Change* change_ = nullptr;
 };
 
 bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std::string* error) {
   if (!find_users(config.share_users, &users_, error)) return false;
   if (config.network.any_port(&PortConfig::is_shared_ethdev) &&
-      !start_eal(error, eal_needs_of(config, &PortConfig::is_shared_ethdev)))
+      !start_eal(error, eal_needs_of(config, &PortConfig::is_shared_ethdev, config.share_threads)))
     return false;
   loop_ = ControlLoop::open(error);
   if (loop_ == nullptr) return false;
@@ -110,10 +86,7 @@ bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std:
   if (wires_ == nullptr) return false;
   const auto is_local = [this](const IpAddress& address) { return wires_->is_local(address); };
   hosts_ = std::make_unique<HostMap>(config.network, is_local);
-  gate_ = std::make_unique<FrameGate>(
-      FrameGate::Rules{is_local, [this](Plane plane) { return hosts_->outer_source(plane); }});
-  switch_ = std::make_unique<FrameSwitch>(*gate_);
-  for (const SharedWires::Wire& wire : wires_->wires()) switch_->add_wire(wire.config->plane, *wire.carrier);
+  open_switches(config);
   ShareServer::Config serving;
   serving.socket = place.socket;
   serving.path = place.ledger;
@@ -123,12 +96,8 @@ bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std:
   };
   serving.on_host = claim_on_host;
   serving.hold_on_host = hold_on_host;
-  serving.joined = [this](ShareServer::Client& client) {
-    change_switch([&] { switch_->add_program(client.slot, client.end); });
-  };
-  serving.leaving = [this](ShareServer::Client& client) {
-    change_switch([&] { switch_->remove_program(client.slot, monotonic_now()); });
-  };
+  serving.joined = [this](ShareServer::Client& client) { add_program(client); };
+  serving.leaving = [this](const ShareServer::Client& client) { remove_program(client); };
   server_ = ShareServer::open(serving, error);
   if (server_ == nullptr) return false;
   wires_->on_change([this] { take_ports(); });
@@ -136,78 +105,69 @@ bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std:
   return true;
 }
 
+// Each has its own queues of every port.
+void PortSharer::Impl::open_switches(const DeviceConfig& config) {
+  const FrameGate::Rules rules{[this](const IpAddress& address) { return wires_->is_local(address); },
+                               [this](Plane plane) { return hosts_->outer_source(plane); }};
+  for (uint32_t i = 0; i < config.share_threads; ++i) {
+    switches_.push_back(std::make_unique<SwitchThread>(rules));
+    switches_.back()->change([this, i](FrameSwitch& frames) {
+      for (const SharedWires::Wire& wire : wires_->wires())
+        frames.add_wire(wire.config->plane, *wire.carriers[i]);
+    });
+  }
+}
+
 void PortSharer::Impl::take_ports() {
   const SharedPorts ports = wires_->ports();
   if (ports == server_->ports()) return;
-  change_switch([&] {
-    for (Plane plane = 0; plane < kPlanesMax; ++plane) switch_->set_up(plane, (ports.up >> plane & 1) != 0);
-  });
+  for (const auto& one : switches_)
+    one->change([&](FrameSwitch& frames) {
+      for (Plane plane = 0; plane < kPlanesMax; ++plane) frames.set_up(plane, (ports.up >> plane & 1) != 0);
+    });
   server_->set_ports(ports);
 }
 
+// What comes may come by any queue, so all switches lead to a program. What it sends goes by one of them and
+// keeps its order.
+void PortSharer::Impl::add_program(ShareServer::Client& client) {
+  Carrier* carrier = &client.end;
+  if (switches_.size() > 1) carrier = &locked_.try_emplace(client.slot, client.end).first->second;
+  const auto count = static_cast<uint32_t>(switches_.size());
+  for (uint32_t i = 0; i < count; ++i)
+    switches_[i]->change([&](FrameSwitch& frames) {
+      frames.add_program(client.slot, *carrier, SlotPart{i, count}.has(client.slot));
+    });
+}
+
+void PortSharer::Impl::remove_program(const ShareServer::Client& client) {
+  for (const auto& one : switches_)
+    one->change([&](FrameSwitch& frames) { frames.remove_program(client.slot, monotonic_now()); });
+  locked_.erase(client.slot);
+}
+
 void PortSharer::Impl::run(const std::atomic<bool>& stop) {
-  // Signals are for this thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  turning_ = true;
-  std::thread turner([this] { turn_switch(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  for (const auto& one : switches_) one->start();
   while (!stop.load(std::memory_order_relaxed)) {
     pollfd files[] = {{server_->event_fd(), POLLIN, 0}, {loop_->fd(), POLLIN, 0}};
-    poll(files, 2, static_cast<int>(kIdleWait.count()));
+    poll(files, 2, kIdleWaitMs);
     const Nanoseconds now = monotonic_now();
     loop_->run(now);
     server_->service(now);
   }
-  stop_turning_.store(true);
-  turner.join();
-  turning_ = false;
+  for (const auto& one : switches_) one->stop();
+  if (debugging()) say_counters();
 }
 
-void PortSharer::Impl::change_switch(const Change& change) {
-  if (!turning_) return change();
-  std::unique_lock lock(change_mutex_);
-  change_ = &change;
-  change_waits_.store(true, std::memory_order_release);
-  change_asked_.notify_one();
-  change_made_.wait(lock, [this] { return change_ == nullptr; });
-}
-
-void PortSharer::Impl::make_change() {
-  const std::lock_guard lock(change_mutex_);
-  change_waits_.store(false, std::memory_order_relaxed);
-  if (change_ == nullptr) return;
-  (*change_)();
-  change_ = nullptr;
-  change_made_.notify_one();
-}
-
-void PortSharer::Impl::wait_for_change() {
-  std::unique_lock lock(change_mutex_);
-  change_asked_.wait_for(lock, kIdleWait, [this] { return change_ != nullptr; });
-}
-
-void PortSharer::Impl::turn_switch() {
-  prctl(PR_SET_TIMERSLACK, 1);
-  ask_for_short_slices();
-  Nanoseconds last_frame = 0;
-  bool napped = true;
-  while (!stop_turning_.load(std::memory_order_relaxed)) {
-    if (change_waits_.load(std::memory_order_acquire)) make_change();
-    const Nanoseconds now = monotonic_now();
-    const bool moved = switch_->turn(now, napped) > 0;
-    napped = false;
-    if (moved) {
-      last_frame = now;
-    } else if (switch_->program_count() == 0) {
-      wait_for_change();
-    } else if (now >= last_frame + kPollOn) {
-      // Not a yield: who yields to somebody that computes gets the CPU back late, who wakes up at once.
-      const timespec span{0, static_cast<long>(nap_after(now - last_frame))};
-      clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
-      napped = true;
-    }
+void PortSharer::Impl::say_counters() const {
+  for (size_t i = 0; i < switches_.size(); ++i) {
+    const FrameSwitch::Counters& frames = switches_[i]->counters();
+    std::fprintf(stderr,
+                 "mrcd: thread %zu: frames: %" PRIu64 " to programs, %" PRIu64 " to wires, %" PRIu64
+                 " for nobody, %" PRIu64 " not let out, %" PRIu64 " without a wire, %" PRIu64
+                 " without room\n",
+                 i, frames.to_programs, frames.to_wires, frames.for_nobody, frames.not_let_out,
+                 frames.without_wire, frames.no_room);
   }
 }
 

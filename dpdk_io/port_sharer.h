@@ -12,7 +12,7 @@
 
 namespace mrc {
 
-// Threads: one, beside that which run() makes.
+// Threads: one, beside those that run() makes.
 class PortSharer {
  public:
   struct Place {

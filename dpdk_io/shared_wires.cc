@@ -24,9 +24,10 @@ std::unique_ptr<SharedWires> SharedWires::open(const DeviceConfig& config, Contr
 }
 
 bool SharedWires::open_parts(ControlLoop& loop, std::string* error) {
-  if (config_.network.any_port(&PortConfig::is_shared_ethdev)) {
-    pool_ = PacketPool::create(config_.mbufs, error);
-    if (pool_ == nullptr) return false;
+  const bool has_ethdev = config_.network.any_port(&PortConfig::is_shared_ethdev);
+  for (uint32_t i = 0; has_ethdev && i < config_.share_threads; ++i) {
+    pools_.push_back(PacketPool::create(config_.mbufs, error));
+    if (pools_.back() == nullptr) return false;
   }
   monitor_ = LinkMonitor::open(loop, error);
   if (monitor_ == nullptr) return false;
@@ -51,18 +52,29 @@ bool SharedWires::open_wire(const PortConfig& port, std::string* error) {
     }
     wire.interface_life = interface->life;
   }
-  wire.carrier = open_carrier(port, error);
-  if (wire.carrier == nullptr) return false;
+  if (!open_carriers(wire, error)) return false;
   wires_.push_back(std::move(wire));
   return true;
 }
 
-std::unique_ptr<WireCarrier> SharedWires::open_carrier(const PortConfig& port, std::string* error) const {
-  if (port.backend == PortBackend::kAfPacket) return PacketCarrier::open(port, std::nullopt, error);
-  std::shared_ptr<EthdevDevice> device =
-      EthdevDevice::open({port, needed_interface_mtu(config_, config_.mtu), {pool_->mempool()}}, error);
-  if (device == nullptr) return nullptr;
-  return std::make_unique<EthdevCarrier>(std::move(device), uint16_t{0}, pool_->mempool());
+bool SharedWires::open_carriers(Wire& wire, std::string* error) const {
+  const PortConfig& port = *wire.config;
+  const uint32_t threads = config_.share_threads;
+  if (port.backend == PortBackend::kAfPacket) {
+    for (uint32_t i = 0; i < threads; ++i) {
+      wire.carriers.push_back(PacketCarrier::open(port, {std::nullopt, {i, threads}}, error));
+      if (wire.carriers.back() == nullptr) return false;
+    }
+    return true;
+  }
+  EthdevDevice::Config config{port, needed_interface_mtu(config_, config_.mtu), {}};
+  for (const auto& pool : pools_) config.pools.push_back(pool->mempool());
+  const std::shared_ptr<EthdevDevice> device = EthdevDevice::open(config, error);
+  if (device == nullptr) return false;
+  for (uint32_t i = 0; i < threads; ++i)
+    wire.carriers.push_back(
+        std::make_unique<EthdevCarrier>(device, static_cast<uint16_t>(i), config.pools[i]));
+  return true;
 }
 
 bool SharedWires::is_local(const IpAddress& address) const {
@@ -76,7 +88,7 @@ SharedPorts SharedWires::ports() const {
     const uint32_t bit = uint32_t{1} << wire.config->plane;
     ports.shared |= bit;
     if (wire.up) ports.up |= bit;
-    ports.macs[wire.config->plane] = wire.carrier->address();
+    ports.macs[wire.config->plane] = wire.carriers[0]->address();
   }
   return ports;
 }
@@ -87,8 +99,8 @@ void SharedWires::refresh() {
 }
 
 void SharedWires::refresh_wire(Wire& wire) {
-  wire.up = wire.carrier->link_up();
-  wire.carrier->tidy();
+  wire.up = wire.carriers[0]->link_up();
+  for (const auto& carrier : wire.carriers) carrier->tidy();
   if (!wire.config->interface.empty()) {
     const Interface* interface = monitor_->find(wire.config->interface);
     wire.up = wire.up && interface != nullptr && interface->up;
@@ -101,11 +113,13 @@ void SharedWires::refresh_wire(Wire& wire) {
 void SharedWires::reopen(Wire& wire, const Interface& interface) {
   if (wire.config->backend != PortBackend::kAfPacket) return;
   if (interface.mtu < needed_interface_mtu(config_, config_.mtu)) return;
-  std::string error;
-  if (wire.carrier->reopen(&error))
-    wire.interface_life = interface.life;
-  else
+  for (const auto& carrier : wire.carriers) {
+    std::string error;
+    if (carrier->reopen(&error)) continue;
     std::fprintf(stderr, "%s\n", error.c_str());
+    return;
+  }
+  wire.interface_life = interface.life;
 }
 
 }  // namespace mrc

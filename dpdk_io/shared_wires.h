@@ -29,7 +29,7 @@ class SharedWires {
     const PortConfig* config = nullptr;
     uint32_t interface_life = 0;
     bool up = false;
-    std::unique_ptr<WireCarrier> carrier;
+    std::vector<std::unique_ptr<WireCarrier>> carriers;  // one for each thread
   };
   const std::vector<Wire>& wires() const { return wires_; }
   // As programs are told of them.
@@ -43,13 +43,13 @@ class SharedWires {
   explicit SharedWires(const DeviceConfig& config) : config_(config) {}
   bool open_parts(ControlLoop& loop, std::string* error);
   bool open_wire(const PortConfig& port, std::string* error);
-  std::unique_ptr<WireCarrier> open_carrier(const PortConfig& port, std::string* error) const;
+  bool open_carriers(Wire& wire, std::string* error) const;
   void refresh();
   void refresh_wire(Wire& wire);
   void reopen(Wire& wire, const Interface& interface);
 
   const DeviceConfig config_;
-  std::unique_ptr<PacketPool> pool_;
+  std::vector<std::unique_ptr<PacketPool>> pools_;  // one for each thread: they have no locks
   QuietSockets quiet_;
   std::unique_ptr<LinkMonitor> monitor_;
   std::vector<Wire> wires_;

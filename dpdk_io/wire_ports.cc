@@ -130,7 +130,7 @@ void WirePorts::open_shared(Wire& wire, const WirePort::Config& config) {
 }
 
 std::unique_ptr<WireCarrier> WirePorts::open_carrier(const PortConfig& port, std::string* error) const {
-  if (port.backend == PortBackend::kAfPacket) return PacketCarrier::open(port, mesh_.slot(), error);
+  if (port.backend == PortBackend::kAfPacket) return PacketCarrier::open(port, {mesh_.slot(), {}}, error);
   std::shared_ptr<EthdevDevice> device =
       EthdevDevice::open({port, needed_interface_mtu(config_, config_.mtu), {pool_->mempool()}}, error);
   if (device == nullptr) return nullptr;

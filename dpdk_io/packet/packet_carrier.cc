@@ -8,9 +8,9 @@
 
 namespace mrc {
 
-std::unique_ptr<PacketCarrier> PacketCarrier::open(const PortConfig& port, std::optional<uint32_t> slot,
+std::unique_ptr<PacketCarrier> PacketCarrier::open(const PortConfig& port, const PacketSocket::Ear& ear,
                                                    std::string* error) {
-  std::unique_ptr<PacketCarrier> carrier(new PacketCarrier(port, slot));
+  std::unique_ptr<PacketCarrier> carrier(new PacketCarrier(port, ear));
   if (!carrier->reopen(error)) return nullptr;
   return carrier;
 }
@@ -96,7 +96,7 @@ bool PacketCarrier::reopen(std::string* error) {
   }
   tidy();
   std::string why;
-  owned_ = PacketSocket::open(port_.interface, slot_, &why);
+  owned_ = PacketSocket::open(port_.interface, ear_, &why);
   if (owned_ == nullptr) {
     *error = "mrc: " + port_.where + "port of plane " + std::to_string(port_.plane) + " (" + port_.interface +
              "): " + why;

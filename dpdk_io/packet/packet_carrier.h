@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,8 +19,8 @@ namespace mrc {
 
 class PacketCarrier final : public WireCarrier {
  public:
-  // `slot`: as of PacketSocket. Null: `error` says why and what to do.
-  static std::unique_ptr<PacketCarrier> open(const PortConfig& port, std::optional<uint32_t> slot,
+  // Null: `error` says why and what to do.
+  static std::unique_ptr<PacketCarrier> open(const PortConfig& port, const PacketSocket::Ear& ear,
                                              std::string* error);
   ~PacketCarrier() override;
 
@@ -39,10 +38,10 @@ class PacketCarrier final : public WireCarrier {
   void tidy() override;
 
  private:
-  PacketCarrier(const PortConfig& port, std::optional<uint32_t> slot) : port_(port), slot_(slot) {}
+  PacketCarrier(const PortConfig& port, const PacketSocket::Ear& ear) : port_(port), ear_(ear) {}
 
   const PortConfig port_;
-  const std::optional<uint32_t> slot_;
+  const PacketSocket::Ear ear_;
   bool hears_all_ = false;
   std::unique_ptr<PacketSocket> owned_;
   std::vector<std::unique_ptr<PacketSocket>> retired_;  // the data path still has frames of theirs

@@ -16,7 +16,6 @@
 
 #include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/host/fork_guard.h"
-#include "dpdk_io/wire/frame_filter.h"
 
 #ifndef PACKET_IGNORE_OUTGOING
 #define PACKET_IGNORE_OUTGOING 23
@@ -42,16 +41,15 @@ PacketSlot& slot_of_frame(void* handle) {
 
 }  // namespace
 
-std::unique_ptr<PacketSocket> PacketSocket::open(const std::string& interface, std::optional<uint32_t> slot,
+std::unique_ptr<PacketSocket> PacketSocket::open(const std::string& interface, const Ear& ear,
                                                  std::string* why) {
-  std::unique_ptr<PacketSocket> socket(new PacketSocket);
-  if (!socket->make(interface, slot, why)) return nullptr;
+  std::unique_ptr<PacketSocket> socket(new PacketSocket(ear));
+  if (!socket->make(interface, why)) return nullptr;
   return socket;
 }
 
 // It hears nothing before it is bound, and then at once no more than the filter lets through.
-bool PacketSocket::make(const std::string& interface, std::optional<uint32_t> slot, std::string* why) {
-  slot_ = slot;
+bool PacketSocket::make(const std::string& interface, std::string* why) {
   fd_ = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) {
     *why = std::string("no packet socket: ") + std::strerror(errno);
@@ -59,7 +57,7 @@ bool PacketSocket::make(const std::string& interface, std::optional<uint32_t> sl
       *why += "; it needs CAP_NET_RAW: run the program as root, or in a user namespace that owns the network";
     return false;
   }
-  if (!set_filter(slot, false)) {
+  if (!set_filter(false)) {
     *why = std::string("the kernel takes no packet filter: ") + std::strerror(errno);
     return false;
   }
@@ -108,15 +106,15 @@ bool PacketSocket::bind_to(const std::string& interface, std::string* why) {
   return true;
 }
 
-bool PacketSocket::set_filter(std::optional<uint32_t> slot, bool all) const {
+bool PacketSocket::set_filter(bool all) const {
   std::vector<sock_filter> filter{BPF_STMT(BPF_RET | BPF_K, UINT32_MAX)};
-  if (!all) filter = kernel_filter(slot);
+  if (!all) filter = kernel_filter(ear_.slot, ear_.part);
   const sock_fprog program{static_cast<uint16_t>(filter.size()), filter.data()};
   return setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
 }
 
 void PacketSocket::hear_all(bool wanted) const {
-  set_filter(slot_, wanted);
+  set_filter(wanted);
 }
 
 PacketSocket::~PacketSocket() {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "dpdk_io/packet/packet_ring.h"
+#include "dpdk_io/wire/frame_filter.h"
 #include "libmrc/port/carrier.h"
 #include "libmrc/wire/identifiers.h"
 
@@ -19,9 +20,13 @@ namespace mrc {
 // Threads: the data path is one thread at a time. hear_all() may run beside it.
 class PacketSocket {
  public:
-  // `slot`: of this process, whose frames it wants; none: those of all. Null: `why` says why and what to do.
-  static std::unique_ptr<PacketSocket> open(const std::string& interface, std::optional<uint32_t> slot,
-                                            std::string* why);
+  // Whose frames it hears: of a process by its slot; without one, those of all slots of the part.
+  struct Ear {
+    std::optional<uint32_t> slot;
+    SlotPart part;
+  };
+  // Null: `why` says why and what to do.
+  static std::unique_ptr<PacketSocket> open(const std::string& interface, const Ear& ear, std::string* why);
   ~PacketSocket();
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
@@ -48,11 +53,11 @@ class PacketSocket {
   }
 
  private:
-  PacketSocket() = default;
-  bool make(const std::string& interface, std::optional<uint32_t> slot, std::string* why);
+  explicit PacketSocket(const Ear& ear) : ear_(ear) {}
+  bool make(const std::string& interface, std::string* why);
   bool set_up_rings(std::string* why);
   bool bind_to(const std::string& interface, std::string* why);
-  bool set_filter(std::optional<uint32_t> slot, bool all) const;
+  bool set_filter(bool all) const;
   void retract();
   void kick();
   // One writer at a time: the data path.
@@ -63,8 +68,8 @@ class PacketSocket {
     lent_.store(lent_.load(std::memory_order_relaxed) - count, std::memory_order_release);
   }
 
+  const Ear ear_;
   int fd_ = -1;
-  std::optional<uint32_t> slot_;
   MacAddress mac_;
   uint8_t* memory_ = nullptr;  // both rings
   PacketRing in_;

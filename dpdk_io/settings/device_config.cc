@@ -260,6 +260,7 @@ const std::vector<Setting>& settings() {
       whole_number(kLimits, "mbufs", 1024, 1 << 20, &Device::mbufs),
 
       share_users(),
+      whole_number("mrcd", "threads", 1, Device::kShareThreadsMax, &Device::share_threads),
   };
   return all;
 }

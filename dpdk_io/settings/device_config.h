@@ -41,6 +41,8 @@ struct DeviceConfig {
   std::vector<IpAddress> gids;  // instead of the addresses of the ports' interfaces
   NetworkConfig network;
   ShareUsers share_users;
+  static constexpr uint32_t kShareThreadsMax = 16;
+  uint32_t share_threads = 1;  // of mrcd: each has a pair of queues of every port that it shares
   TransportConfig transport = host_transport();
   uint32_t trace_events = 0;  // kept of every queue pair, for mrcctl state
 };

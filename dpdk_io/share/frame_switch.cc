@@ -28,15 +28,15 @@ void FrameSwitch::set_up(Plane plane, bool up) {
   if (wires_[plane] != nullptr) wires_[plane]->up = up;
 }
 
-void FrameSwitch::add_program(uint32_t slot, Carrier& carrier) {
-  programs_.push_back(std::make_unique<Program>(slot, carrier));
+void FrameSwitch::add_program(uint32_t slot, Carrier& carrier, bool sends) {
+  programs_.push_back(std::make_unique<Program>(slot, carrier, sends));
   by_slot_[slot] = programs_.back().get();
 }
 
 void FrameSwitch::remove_program(uint32_t slot, Nanoseconds now) {
   Program* program = by_slot_[slot];
   if (program == nullptr) return;
-  for (int i = 0; i < kLastBursts && from_program(*program, now) > 0; ++i) {
+  for (int i = 0; i < kLastBursts && program->sends && from_program(*program, now) > 0; ++i) {
   }
   by_slot_[slot] = nullptr;
   std::erase_if(programs_, [program](const auto& other) { return other.get() == program; });
@@ -97,6 +97,7 @@ size_t FrameSwitch::from_programs(Nanoseconds now, bool all) {
   if (first_ >= programs_.size()) first_ = 0;
   for (size_t i = 0; i < programs_.size(); ++i) {
     Program& program = *programs_[(first_ + i) % programs_.size()];
+    if (!program.sends) continue;
     if (program.idle_turns >= kTurnsUntilIdle && ++program.idle_turns % kIdleTurns != 0 && !all) continue;
     if (!wires_have_room(now)) break;
     moved += from_program(program, now);

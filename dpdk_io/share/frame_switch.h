@@ -34,8 +34,9 @@ class FrameSwitch {
 
   void add_wire(Plane plane, Carrier& carrier);
   void set_up(Plane plane, bool up);
-  // The carrier leads to the program of that slot. It outlives its time here.
-  void add_program(uint32_t slot, Carrier& carrier);
+  // The carrier leads to the program of that slot. It outlives its time here. Several switches may lead to
+  // one program if the carrier allows for it; one of them sends what comes from there, in its order.
+  void add_program(uint32_t slot, Carrier& carrier, bool sends = true);
   // What the program has sent before its end still leaves.
   void remove_program(uint32_t slot, Nanoseconds now);
   size_t program_count() const { return programs_.size(); }
@@ -55,8 +56,10 @@ class FrameSwitch {
     Nanoseconds full_since = 0;  // 0: it is not
   };
   struct Program {
-    Program(uint32_t number, Carrier& program) : slot(number), carrier(program), out(program) {}
+    Program(uint32_t number, Carrier& program, bool heard)
+        : slot(number), sends(heard), carrier(program), out(program) {}
     const uint32_t slot;
+    const bool sends;
     Carrier& carrier;
     StagedFrames out;
     uint32_t idle_turns = 0;

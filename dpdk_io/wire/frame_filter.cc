@@ -189,7 +189,8 @@ std::optional<FrameSources> sources_of(std::span<const uint8_t> frame) {
   return sources;
 }
 
-std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
+std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot, SlotPart part) {
+  const Program::Label take_undivided = part.number == 0 ? Program::kTake : Program::kDrop;
   constexpr size_t kInner = kEthernetBytes + kIpv6Bytes;
   Program p;
   // To this host or to a group, not broadcast, not what it sends itself.
@@ -210,7 +211,7 @@ std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
   p.load(BPF_B, kEthernetBytes + kIpv6NextAt);
   p.equals(kProtocolIpv6, Program::kInIpv6, Program::kNext);
   p.equals(kProtocolIpv4, Program::kInIpv4, Program::kNext);
-  p.equals(kProtocolRouting, Program::kTake, Program::kNext);
+  p.equals(kProtocolRouting, take_undivided, Program::kNext);
   p.equals(kProtocolUdp, Program::kNext, Program::kDrop);
   p.udp_at(kInner);
 
@@ -236,6 +237,9 @@ std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
   if (slot) {
     p.equals(*slot, Program::kOneHost, Program::kNext);
     p.equals(0, Program::kOneHost, Program::kDrop);
+  } else if (part.count > 1) {
+    p.statement(BPF_ALU | BPF_MOD | BPF_K, part.count);
+    p.equals(part.number, Program::kOneHost, Program::kDrop);
   }
   p.mark(Program::kOneHost);
   p.load(BPF_B, 0);
@@ -244,7 +248,7 @@ std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot) {
   p.mark(Program::kGroup);
   p.load(BPF_B, 0);
   p.statement(BPF_ALU | BPF_AND | BPF_K, 1);
-  p.equals(1, Program::kTake, Program::kDrop);
+  p.equals(1, take_undivided, Program::kDrop);
   p.mark(Program::kTake);
   p.statement(BPF_RET | BPF_K, UINT32_MAX);
   p.mark(Program::kDrop);

@@ -18,9 +18,17 @@ namespace mrc {
 std::optional<uint32_t> destination_slot(std::span<const uint8_t> frame);
 bool frame_is_for(uint32_t slot, std::span<const uint8_t> frame);
 
-// The same for the kernel (classic BPF), so that it copies only those; without a slot, those of all slots.
-// Lets through what only frame_is_for() can decide: frames with a segment routing header.
-std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot);
+// Slots are divided by their numbers between threads that hear the same interface.
+struct SlotPart {
+  uint32_t number = 0;
+  uint32_t count = 1;
+  bool has(uint32_t slot) const { return slot % count == number; }
+};
+
+// The same for the kernel (classic BPF), so that it copies only those; without a slot, those of all slots of
+// the part. Lets through what only destination_slot() can decide: frames with a segment routing header; like
+// those that are everybody's they are the first part's.
+std::vector<sock_filter> kernel_filter(std::optional<uint32_t> slot, SlotPart part = {});
 
 struct FrameSources {
   IpAddress address;               // the GID that it is sent from

@@ -109,6 +109,9 @@ TEST(NetworkConfigTest, PortsThatMrcdShares) {
   EXPECT_FALSE(config.share_users.all);
   EXPECT_EQ(config.share_users.names, (std::vector<std::string>{"alice", "1001"}));
   EXPECT_TRUE(parse("[mrcd]\nusers = \"all\"\n").share_users.all);
+  EXPECT_EQ(config.share_threads, 1u);
+  EXPECT_EQ(parse("[mrcd]\nthreads = 3\n").share_threads, 3u);
+  EXPECT_NE(error_of("[mrcd]\nthreads = 0\n").find("\"threads\" in [mrcd] must be"), std::string::npos);
   EXPECT_TRUE(parse(port).network.any_port(&PortConfig::is_own));
   EXPECT_NE(error_of(port + "share = true\n").find("/x/mrc.toml:4: \"share\" in [[port]] must be \"mrcd\""),
             std::string::npos);

@@ -45,12 +45,13 @@ void in_own_network(const std::function<void()>& test) {
   if (!made) GTEST_SKIP() << "network namespaces cannot be made here";
 }
 
-std::unique_ptr<PacketCarrier> open_on(const char* interface, std::optional<uint32_t> slot) {
+std::unique_ptr<PacketCarrier> open_on(const char* interface, std::optional<uint32_t> slot,
+                                       SlotPart part = {}) {
   PortConfig port;
   port.backend = PortBackend::kAfPacket;
   port.interface = interface;
   std::string error;
-  auto carrier = PacketCarrier::open(port, slot, &error);
+  auto carrier = PacketCarrier::open(port, {slot, part}, &error);
   EXPECT_NE(carrier, nullptr) << error;
   return carrier;
 }
@@ -324,16 +325,36 @@ TEST(PacketCarrierTest, HearsAllIfItIsTold) {
   });
 }
 
+TEST(PacketCarrierTest, PartsDivideWhatComes) {
+  in_own_network([] {
+    Ends ends;
+    ASSERT_TRUE(ends.open());
+    constexpr uint32_t kParts = 3;
+    std::unique_ptr<PacketCarrier> parts[kParts];
+    for (uint32_t i = 0; i < kParts; ++i) {
+      parts[i] = open_on("mrcr", std::nullopt, {i, kParts});
+      ASSERT_NE(parts[i], nullptr);
+    }
+    const MacAddress right = parts[0]->address();
+    for (uint32_t slot = 0; slot < 30; ++slot) {  // the first is everybody's, and so the first part's
+      ASSERT_TRUE(send(*ends.left, right, slot, slot));
+      EXPECT_TRUE(expect_next(*parts[slot % kParts], slot));
+    }
+    RxFrame none;
+    for (const auto& part : parts) EXPECT_EQ(part->receive({&none, 1}), 0u);
+  });
+}
+
 TEST(PacketCarrierTest, SaysWhyItCannotOpen) {
   in_own_network([] {
     PortConfig port;
     port.interface = "mrc-none";
     port.where = "file:3: ";
     std::string error;
-    EXPECT_EQ(PacketCarrier::open(port, 1, &error), nullptr);
+    EXPECT_EQ(PacketCarrier::open(port, {1, {}}, &error), nullptr);
     EXPECT_NE(error.find("mrc: file:3: port of plane 0 (mrc-none): "), std::string::npos) << error;
     port.interface = "lo";  // its address is one of zeros, and it works like any other
-    EXPECT_NE(PacketCarrier::open(port, 1, &error), nullptr) << error;
+    EXPECT_NE(PacketCarrier::open(port, {1, {}}, &error), nullptr) << error;
   });
 }
 

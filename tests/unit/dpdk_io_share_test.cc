@@ -24,9 +24,11 @@
 #include "dpdk_io/link/link_number.h"
 #include "dpdk_io/share/frame_gate.h"
 #include "dpdk_io/share/frame_switch.h"
+#include "dpdk_io/share/locked_carrier.h"
 #include "dpdk_io/share/share_client.h"
 #include "dpdk_io/share/share_server.h"
 #include "dpdk_io/share/slot_ledger.h"
+#include "dpdk_io/switch_thread.h"
 #include "dpdk_io/wire/frame_filter.h"
 #include "libmrc/wire/frame.h"
 #include "tests/patience.h"
@@ -363,6 +365,114 @@ TEST_F(FrameSwitchTest, AProgramThatSleptForLongIsHeardAgain) {
   send_copies(one_.program, make_frame({.to = Qpn{77}}), 0, 1);
   switch_.turn(0, true);
   EXPECT_EQ(wires_[0].sent.size(), 2u);
+}
+
+// Threads of mrcd, each with a queue of the wire: frames for a program come by all of them, and what it sends
+// leaves by one, in its order.
+class SwitchThreadTest : public testing::Test {
+ protected:
+  static constexpr uint32_t kThreads = 2;
+  static constexpr uint32_t kBatch = 50;  // of a thread for a program, and of a program
+
+  SwitchThreadTest() {
+    const FrameGate::Rules rules{[](const IpAddress& address) { return address == kHere; },
+                                 [](Plane) { return std::nullopt; }};
+    for (uint32_t i = 0; i < kThreads; ++i) {
+      threads_.push_back(std::make_unique<SwitchThread>(rules));
+      threads_[i]->change([this, i](FrameSwitch& frames) {
+        frames.add_wire(0, queues_[i]);
+        for (uint32_t p = 0; p < kThreads; ++p)
+          frames.add_program(p + 1, locked_[p], SlotPart{i, kThreads}.has(p + 1));
+      });
+      threads_[i]->start();
+    }
+  }
+  ~SwitchThreadTest() override { threads_.clear(); }
+
+  static Bytes numbered(const FrameForm& form, uint32_t number) {
+    Bytes frame = make_frame(form);
+    std::memcpy(frame.data() + frame.size() - 8, &number, sizeof number);
+    return frame;
+  }
+  static uint32_t number_of(const Bytes& frame) {
+    uint32_t number = 0;
+    std::memcpy(&number, frame.data() + frame.size() - 8, sizeof number);
+    return number;
+  }
+  // Frames by every queue for every program; the thread is in the upper half of their numbers.
+  void let_arrive(uint32_t first) {
+    for (uint32_t i = 0; i < kThreads; ++i)
+      threads_[i]->change([&](FrameSwitch&) {
+        for (uint32_t number = first; number < first + kBatch; ++number)
+          for (uint32_t slot = 1; slot <= kThreads; ++slot)
+            queues_[i].arriving.push_back(numbered(
+                {.source = kThere, .destination = kHere, .to = first_qpn_of(slot)}, i << 16 | number));
+      });
+  }
+  std::vector<Bytes> receive_count(LinkEnd& program, size_t count) {
+    std::vector<Bytes> all;
+    const Nanoseconds until = monotonic_now() + 60 * kSecond;
+    while (all.size() < count && monotonic_now() < until) {
+      for (Bytes& frame : receive_all(program)) all.push_back(std::move(frame));
+      std::this_thread::yield();
+    }
+    return all;
+  }
+  std::vector<Bytes> sent_by(uint32_t queue) {
+    std::vector<Bytes> sent;
+    threads_[queue]->change([&](FrameSwitch&) { sent = queues_[queue].sent; });
+    return sent;
+  }
+
+  Ends programs_[kThreads] = {Ends(1), Ends(2)};
+  LockedCarrier locked_[kThreads] = {LockedCarrier(programs_[0].sharer), LockedCarrier(programs_[1].sharer)};
+  FakeWire queues_[kThreads];
+  std::vector<std::unique_ptr<SwitchThread>> threads_;
+};
+
+TEST_F(SwitchThreadTest, FramesReachAProgramByAnyQueue) {
+  for (uint32_t first = 0; first < 40 * kBatch; first += kBatch) {
+    let_arrive(first);
+    for (Ends& program : programs_) {
+      uint32_t next[kThreads] = {first, first};
+      const auto came = receive_count(program.program, kThreads * kBatch);
+      ASSERT_EQ(came.size(), kThreads * kBatch);
+      for (const Bytes& frame : came) ASSERT_EQ(number_of(frame) & 0xFFFF, next[number_of(frame) >> 16]++);
+    }
+  }
+}
+
+TEST_F(SwitchThreadTest, WhatAProgramSendsKeepsItsOrder) {
+  constexpr uint32_t kRounds = 40;
+  for (uint32_t first = 0; first < kRounds * kBatch; first += kBatch) {
+    let_arrive(first);  // at the same time
+    for (Ends& program : programs_)
+      for (uint32_t number = first; number < first + kBatch; ++number)
+        ASSERT_EQ(send_copies(program.program, numbered({.to = Qpn{77 + program.slot}}, number), 0, 1), 1u);
+    for (Ends& program : programs_)
+      ASSERT_EQ(receive_count(program.program, kThreads * kBatch).size(), kThreads * kBatch);
+    const Nanoseconds until = monotonic_now() + 60 * kSecond;
+    for (uint32_t i = 0; i < kThreads; ++i)
+      while (sent_by(i).size() < first + kBatch && monotonic_now() < until) std::this_thread::yield();
+  }
+  for (uint32_t i = 0; i < kThreads; ++i) {
+    const auto sent = sent_by(i);
+    ASSERT_EQ(sent.size(), kRounds * kBatch);
+    const uint32_t slot = SlotPart{i, kThreads}.has(1) ? 1 : 2;
+    for (uint32_t number = 0; number < sent.size(); ++number)
+      ASSERT_EQ(sent[number], numbered({.to = Qpn{77 + slot}}, number));
+  }
+}
+
+TEST_F(SwitchThreadTest, AProgramLeavesWhileFramesCome) {
+  let_arrive(0);
+  ASSERT_EQ(send_copies(programs_[0].program, make_frame({.to = Qpn{77}}), 0, kBatch), kBatch);
+  for (const auto& thread : threads_)
+    thread->change([](FrameSwitch& frames) { frames.remove_program(1, monotonic_now()); });
+  EXPECT_EQ(sent_by(0).size() + sent_by(1).size(), kBatch);  // its last words
+  let_arrive(kBatch);
+  EXPECT_EQ(receive_count(programs_[1].program, 2 * kThreads * kBatch).size(), 2 * kThreads * kBatch);
+  EXPECT_LE(receive_all(programs_[0].program).size(), kThreads * kBatch);
 }
 
 // Anything in the arena of one program, while another one must be heard.

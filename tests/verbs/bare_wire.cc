@@ -63,7 +63,7 @@ class Bench {
     port.backend = PortBackend::kAfPacket;
     port.interface = interface;
     std::string error;
-    carrier_ = PacketCarrier::open(port, slot, &error);
+    carrier_ = PacketCarrier::open(port, {slot, {}}, &error);
     if (carrier_ != nullptr) return;
     std::fprintf(stderr, "%s\n", error.c_str());
     std::exit(1);

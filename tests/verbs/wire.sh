@@ -131,6 +131,32 @@ shared_settings() {
   sed -i '/^interface = /a share = "mrcd"' "$scratch/$a.toml" "$scratch/$b.toml"
 }
 
+# net_af_packet INTERFACE QUEUES: as DPDK writes it, with frames that ours fit into.
+net_af_packet() { echo "net_af_packet0,iface=$1,qpairs=$2,blocksz=69632,framesz=4352,framecnt=512"; }
+
+# Three pairs by mrcd of each host, both of whose threads must have had frames for programs and from them.
+through_threads() {
+  local tag host
+  export MRC_DEBUG=1
+  start_mrcd "$a"
+  start_mrcd "$b"
+  unset MRC_DEBUG
+  start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 1500
+  start_pair y "$a" "$b" 10.77.0.1 ib_write_bw -s 65536 -n 1500
+  start_pair w "$a" "$b" 10.77.0.1 ib_send_bw -s 4096 -n 1000
+  for tag in x y w; do
+    finish_pair "$tag"
+    rows "$tag" 1 4
+  done
+  for host in "$a" "$b"; do
+    kill "${sharers[$host]}"
+    wait "${sharers[$host]}" || fail "mrcd ended with status $?"
+    grep '^mrcd: thread' "$scratch/mrcd.$host.log"
+    (($(grep -cE '^mrcd: thread [01]: frames: [1-9][0-9]* to programs, [1-9][0-9]* to wires' "$scratch/mrcd.$host.log") == 2)) ||
+      fail "not all threads of mrcd on $host have carried frames"
+  done
+}
+
 listens() { [[ -n $(inside "$1" ss -Hltn "sport = :$2") ]]; }
 
 # start_pair TAG SERVER_HOST CLIENT_HOST ADDRESS TOOL ARGUMENTS...: pids in server_TAG and client_TAG.
@@ -218,6 +244,22 @@ await_growth() {
     sleep 0.05
   done
   fail "$missing"
+}
+
+# eal_threads PID: of the program that a pair's pid stands for, with mrcrun and timeout before it.
+eal_threads() {
+  local child
+  cat "/proc/$1"/task/*/comm 2>/dev/null | grep -cE '^(eal|dpdk|rte)-' || true
+  for child in $(pgrep -P "$1"); do eal_threads "$child"; done
+}
+
+# has_eal COUNT: while pair x runs, so many of its programs' threads are EAL's: none, or some.
+has_eal() {
+  local count
+  await_growth "$a" 0 'nothing is sent' || fail 'the transfer is over too soon'
+  # shellcheck disable=SC2154
+  count=$({ eal_threads "$server_x" && eal_threads "$client_x"; } | awk '{ n += $1 } END { print n + 0 }')
+  if [[ $1 == none ]]; then ((count == 0)); else ((count > 0)); fi || fail "$count threads of EAL, wanted: $1"
 }
 
 flap() {
@@ -374,7 +416,9 @@ case $name in
   write_bw_4)
     network 4
     settings 4
-    pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 3000
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 3000
+    has_eal none
+    finish_pair x
     rows x 1 4
     used "$a" 4 5000000
     no_icmp
@@ -482,6 +526,39 @@ users = ["nobody", "65533"]'
       rows "$tag" 1 4
     done
     no_icmp
+    ;;
+  ethdev) # DPDK's own driver for such interfaces, as any other
+    network 1
+    printf '[[port]]\nbackend = "ethdev"\ndevice = "%s"\ninterface = "v0"\n' "$(net_af_packet v0 1)" |
+      tee "$scratch/$a.toml" >"$scratch/$b.toml"
+    start_pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 1000
+    has_eal some
+    finish_pair x
+    rows x 1 4
+    no_icmp
+    ;;
+  shared_threads) # two threads of mrcd, which divide what comes by packet sockets
+    network 2
+    shared_settings 2 '[mrcd]
+threads = 2'
+    through_threads
+    used "$a" 2 5000000
+    no_icmp
+    ;;
+  shared_queues) # two threads of mrcd with a queue each of a DPDK device
+    network 1
+    printf '[mrcd]\nthreads = 2\n[[port]]\nbackend = "ethdev"\ndevice = "%s"\ninterface = "v0"\nshare = "mrcd"\n' \
+      "$(net_af_packet v0 2)" | tee "$scratch/$a.toml" >"$scratch/$b.toml"
+    through_threads
+    no_icmp
+    # More threads than queues: it says so.
+    sed -i 's/^threads = 2/threads = 3/' "$scratch/$a.toml"
+    mkdir -p "$scratch/mrcd.$a"
+    status=0
+    inside "$a" env MRC_CONFIG="$scratch/$a.toml" MRC_PORTS="$scratch/mrcd.$a/ports" timeout 60 "$bin/mrcd" \
+      "$scratch/mrcd.$a/broker" >"$scratch/mrcd.$a.log" 2>&1 || status=$?
+    ((status == 1)) || fail "mrcd with too many threads ended with status $status"
+    grep -q 'it has 2 pairs of queues, and 3 threads want one each' "$scratch/mrcd.$a.log" || fail 'the error says something else'
     ;;
   shared_killed) # mrcd is killed under traffic and started again: connections go on
     network 1
