@@ -85,7 +85,7 @@ class Forger {
     const int32_t offset = static_cast<int8_t>(input_.byte());
     switch (choice % 4) {
       case 0:
-        return named_->responder().expected() + offset;
+        return (named_->mrc() != nullptr ? named_->mrc()->responder().expected() : Psn(kFirstPsn)) + offset;
       case 1:
         return named_->oldest_unacknowledged() + offset;
       case 2:
@@ -104,14 +104,19 @@ class Forger {
   // As it stood in the packet with this PSN, or a little older than now.
   uint16_t stamp(std::optional<Psn> of = std::nullopt) {
     const uint8_t choice = input_.byte();
-    const SentPackets& sent = named_->requester().sent();
-    if (of && choice < 0x80 && sent.contains(*of)) return to_wire_timestamp(sent.at(*of).sent_at, true);
+    const SentPacket* sent = of && choice < 0x80 ? sent_packet(*of) : nullptr;
+    if (sent != nullptr) return to_wire_timestamp(sent->sent_at, true);
     return static_cast<uint16_t>(to_wire_timestamp(world_.now(), true) - choice);
   }
   Entropy entropy_of(Psn psn) {
-    const SentPackets& sent = named_->requester().sent();
-    if (input_.byte() < 0xC0 && sent.contains(psn)) return named_->paths().at(sent.at(psn).path).entropy;
-    return entropy();
+    const SentPacket* sent = input_.byte() < 0xC0 ? sent_packet(psn) : nullptr;
+    return sent != nullptr ? named_->paths().at(sent->path).entropy : entropy();
+  }
+  // That one, if it is under way.
+  const SentPacket* sent_packet(Psn psn) {
+    if (named_->mrc() == nullptr) return nullptr;
+    const SentPackets& sent = named_->mrc()->requester().sent();
+    return sent.contains(psn) ? &sent.at(psn) : nullptr;
   }
   MemoryKey key() {
     const MemoryKey known[] = {to_.granted, to_.granted,  to_.readable, to_.source,
