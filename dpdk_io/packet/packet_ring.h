@@ -39,28 +39,29 @@ class PacketRing {
   static constexpr uint32_t kBlockBytes = 64 << 10;
   static constexpr uint32_t kSlotBytes = 4352;
   static constexpr uint32_t kSlotsPerBlock = kBlockBytes / kSlotBytes;
-  static constexpr uint32_t kBlocks = 34;
-  static constexpr uint32_t kSlots = kBlocks * kSlotsPerBlock;
-  static constexpr size_t kBytes = size_t{kBlocks} * kBlockBytes;
   static_assert(kSlotBytes >= kFrameBytesMax + 80 && kSlotBytes % 64 == 0);
 
-  // As setsockopt() wants it.
-  static constexpr tpacket_req request() { return {kBlockBytes, kBlocks, kSlotBytes, kSlots}; }
+  explicit PacketRing(uint32_t blocks) : slots_(size_t{blocks} * kSlotsPerBlock) {}
 
-  // `memory`: kBytes.
+  uint32_t slots() const { return static_cast<uint32_t>(slots_.size()); }
+  size_t bytes() const { return slots_.size() / kSlotsPerBlock * kBlockBytes; }
+  // As setsockopt() wants it.
+  tpacket_req request() const { return {kBlockBytes, slots() / kSlotsPerBlock, kSlotBytes, slots()}; }
+
+  // `memory`: bytes().
   void open(PacketSocket* socket, uint8_t* memory) {
-    slots_.resize(kSlots);
-    for (uint32_t i = 0; i < kSlots; ++i) {
-      uint8_t* at = memory + size_t{i / kSlotsPerBlock} * kBlockBytes + (i % kSlotsPerBlock) * kSlotBytes;
+    for (uint32_t i = 0; i < slots(); ++i) {
+      uint8_t* at =
+          memory + size_t{i / kSlotsPerBlock} * kBlockBytes + size_t{i % kSlotsPerBlock} * kSlotBytes;
       slots_[i] = {socket, reinterpret_cast<tpacket2_hdr*>(at)};
     }
   }
 
   PacketSlot& operator[](uint32_t index) { return slots_[index]; }
-  static uint32_t after(uint32_t index, uint32_t steps = 1) {
-    return index + steps < kSlots ? index + steps : index + steps - kSlots;
+  uint32_t after(uint32_t index, uint32_t steps = 1) const {
+    return index + steps < slots() ? index + steps : index + steps - slots();
   }
-  static uint32_t before(uint32_t index) { return index > 0 ? index - 1 : kSlots - 1; }
+  uint32_t before(uint32_t index) const { return index > 0 ? index - 1 : slots() - 1; }
 
  private:
   std::vector<PacketSlot> slots_;

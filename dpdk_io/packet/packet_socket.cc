@@ -70,20 +70,19 @@ bool PacketSocket::set_up_rings(std::string* why) {
   set_option(fd_, PACKET_IGNORE_OUTGOING, one);
   set_option(fd_, PACKET_QDISC_BYPASS, one);
   const int version = TPACKET_V2;
-  const tpacket_req request = PacketRing::request();
   // PACKET_LOSS: what cannot be sent is passed over; give_back() counts on it.
   void* memory = MAP_FAILED;
   if (set_option(fd_, PACKET_VERSION, version) && set_option(fd_, PACKET_LOSS, one) &&
-      set_option(fd_, PACKET_RX_RING, request) && set_option(fd_, PACKET_TX_RING, request))
-    memory = mmap(nullptr, 2 * PacketRing::kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+      set_option(fd_, PACKET_RX_RING, in_.request()) && set_option(fd_, PACKET_TX_RING, out_.request()))
+    memory = mmap(nullptr, in_.bytes() + out_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
   if (memory == MAP_FAILED) {
-    *why = "no rings of " + std::to_string(PacketRing::kBytes >> 10) +
-           " KiB for packets: " + std::strerror(errno);
+    *why = "no memory of " + std::to_string((in_.bytes() + out_.bytes()) >> 10) +
+           " KiB for rings of packets: " + std::strerror(errno);
     return false;
   }
   memory_ = static_cast<uint8_t*>(memory);
   in_.open(this, memory_);
-  out_.open(this, memory_ + PacketRing::kBytes);
+  out_.open(this, memory_ + in_.bytes());
   return true;
 }
 
@@ -119,7 +118,7 @@ void PacketSocket::hear_all(bool wanted) const {
 
 PacketSocket::~PacketSocket() {
   if (in_forked_child()) return;  // the parent's
-  if (memory_ != nullptr) munmap(memory_, 2 * PacketRing::kBytes);
+  if (memory_ != nullptr) munmap(memory_, in_.bytes() + out_.bytes());
   if (fd_ >= 0) close(fd_);
 }
 
@@ -130,7 +129,7 @@ PacketSocket::~PacketSocket() {
     if ((slot.status() & TP_STATUS_USER) == 0) break;
     slot.set_status(kBeingRead);
     frames[count++] = RxFrame{slot.bytes() + slot.header->tp_mac, slot.header->tp_snaplen, &slot};
-    next_in_ = PacketRing::after(next_in_);
+    next_in_ = in_.after(next_in_);
     __builtin_prefetch(in_[next_in_].header);
   }
   if (count > 0) lend(static_cast<uint32_t>(count));
@@ -143,11 +142,11 @@ PacketSocket::~PacketSocket() {
   slot.socket->take(1);
 }
 
-// The kernel has the slots in turn, so the last of a burst is free after all others.
+// The kernel has the slots in turn, so the last of a burst is free after all others. What it has not taken
+// yet waits in the ring, and need not be waited for.
 size_t PacketSocket::transmit_room() {
   send_rest();
-  if (rest_) return 0;
-  return out_[PacketRing::after(next_out_, kBurst - 1)].status() == TP_STATUS_AVAILABLE ? kBurst : 0;
+  return out_[out_.after(next_out_, kBurst - 1)].status() == TP_STATUS_AVAILABLE ? kBurst : 0;
 }
 
 [[gnu::hot]] size_t PacketSocket::acquire(std::span<TxFrame> frames) {
@@ -160,7 +159,7 @@ size_t PacketSocket::transmit_room() {
     if (slot.state != PacketSlot::State::kIdle || slot.status() != TP_STATUS_AVAILABLE) break;
     slot.state = PacketSlot::State::kLent;
     frames[count++] = TxFrame{slot.bytes() + kOutAt, 0, &slot};
-    next_out_ = PacketRing::after(next_out_);
+    next_out_ = out_.after(next_out_);
     ++unsent_;
   }
   lend(static_cast<uint32_t>(count));
@@ -187,8 +186,8 @@ void PacketSocket::give_back(const TxFrame& frame) {
 
 // Behind the last that is in use there is nothing to pass over.
 void PacketSocket::retract() {
-  while (unsent_ > 0 && out_[PacketRing::before(next_out_)].state == PacketSlot::State::kSkipped) {
-    next_out_ = PacketRing::before(next_out_);
+  while (unsent_ > 0 && out_[out_.before(next_out_)].state == PacketSlot::State::kSkipped) {
+    next_out_ = out_.before(next_out_);
     out_[next_out_].state = PacketSlot::State::kIdle;
     --unsent_;
   }
@@ -202,7 +201,7 @@ void PacketSocket::retract() {
     if (slot.state == PacketSlot::State::kReady) ++count;
     slot.state = PacketSlot::State::kIdle;
     slot.set_status(TP_STATUS_SEND_REQUEST);
-    next_sent_ = PacketRing::after(next_sent_);
+    next_sent_ = out_.after(next_sent_);
     ++given;
   }
   unsent_ -= given;
@@ -213,7 +212,7 @@ void PacketSocket::retract() {
 // What the queue of the interface or the socket's buffer has no room for stays in the ring.
 void PacketSocket::kick() {
   uncancelled::sendto(fd_, nullptr, 0, MSG_DONTWAIT, nullptr, 0);
-  rest_ = out_[PacketRing::before(next_sent_)].status() == TP_STATUS_SEND_REQUEST;
+  rest_ = out_[out_.before(next_sent_)].status() == TP_STATUS_SEND_REQUEST;
 }
 
 }  // namespace mrc

@@ -31,6 +31,13 @@ class PacketSocket {
   PacketSocket(const PacketSocket&) = delete;
   PacketSocket& operator=(const PacketSocket&) = delete;
 
+  // What comes waits until somebody polls: room for more than a window. What leaves is gone at once, or waits
+  // in the kernel, whose default buffer is full with some 40 frames; a small ring stays in the cache.
+  static constexpr uint32_t kInBlocks = 34;
+  static constexpr uint32_t kOutBlocks = 8;
+  static constexpr uint32_t kSlotsIn = kInBlocks * PacketRing::kSlotsPerBlock;
+  static constexpr uint32_t kSlotsOut = kOutBlocks * PacketRing::kSlotsPerBlock;
+
   const MacAddress& mac() const { return mac_; }
   void hear_all(bool wanted) const;
 
@@ -72,8 +79,8 @@ class PacketSocket {
   int fd_ = -1;
   MacAddress mac_;
   uint8_t* memory_ = nullptr;  // both rings
-  PacketRing in_;
-  PacketRing out_;
+  PacketRing in_{kInBlocks};
+  PacketRing out_{kOutBlocks};
   uint32_t next_in_ = 0;    // what comes next is there
   uint32_t next_out_ = 0;   // what is acquired next
   uint32_t next_sent_ = 0;  // what the kernel is given next
