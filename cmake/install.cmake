@@ -116,7 +116,8 @@ set(families
   mrc_ctl_modify_cc_profile:mrc_ctl_query_cc_profile
   mrc_ctl_create_ev_event_cq:mrc_ctl_poll_ev_event
   mrc_ctl_ep_batch_send_wait:
-  mrcdv_create_qp:mrcdv_modify_qp,mrcdv_query_qp,mrcdv_query_paths,mrcdv_query_spray,mrcdv_is_supported,mrcdv_query_device)
+  mrcdv_create_qp:mrcdv_modify_qp,mrcdv_query_qp,mrcdv_query_paths,mrcdv_query_spray,mrcdv_is_supported,mrcdv_query_device
+  mrcdv_add_fault:mrcdv_remove_fault,mrcdv_query_faults)
 foreach(family ${families})
   string(REGEX MATCHALL "[a-z_]+" names ${family})
   list(POP_FRONT names page)

@@ -30,12 +30,21 @@ _mrcrun() {
 _mrcctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   if ((COMP_CWORD == 1)); then
-    _mrc_offer planes plane heal state doctor tree install uninstall --help --version
+    _mrc_offer planes plane heal fault state doctor tree install uninstall --help --version
     return
   fi
   case ${COMP_WORDS[1]}:$COMP_CWORD:$before in
     plane:2:*) _mrc_offer {0..15} ;;
     plane:3:*) _mrc_offer black-hole down heal ;;
+    fault:2:*) _mrc_offer add list remove clear ;;
+    fault:3:add)
+      _mrc_offer drop corrupt duplicate delay reorder trim mark black-hole request slow-cq full-cq call event
+      ;;
+    fault:3:list) _mrc_offer --json ;;
+    fault:*:*)
+      [[ ${COMP_WORDS[2]} != add ]] || _mrc_offer {rate,nth,skip,count,seed,delay_us,direction,plane,ev,opcode}= \
+        {psn,qpn,status,call,errno,event}=
+      ;;
     tree:2:*) _mrc_offer_files -d ;;
     install:*:--root | uninstall:*:--root) _mrc_offer_files -d ;;
     install:*) _mrc_offer --root --blacklist-ib-core --yes --help ;;

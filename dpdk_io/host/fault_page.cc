@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
+#include "dpdk_io/host/file_lock.h"
 #include "dpdk_io/host/private_file.h"
 
 namespace mrc {
@@ -46,6 +48,93 @@ FaultPage* map_fault_page(const std::string& run_directory, std::string* error) 
 
 void unmap_fault_page(FaultPage* page) {
   if (page != nullptr) munmap(page, sizeof(FaultPage));
+}
+
+namespace {
+
+using Words = std::array<uint64_t, sizeof(FaultRule) / sizeof(uint64_t)>;
+
+FaultRule load(const FaultPage::Place& place) {
+  Words words;
+  for (size_t i = 0; i < words.size(); ++i) words[i] = place.words[i].load(std::memory_order_relaxed);
+  return std::bit_cast<FaultRule>(words);
+}
+
+void store(const FaultRule& rule, FaultPage::Place* place) {
+  const auto words = std::bit_cast<Words>(rule);
+  for (size_t i = 0; i < words.size(); ++i) place->words[i].store(words[i], std::memory_order_relaxed);
+}
+
+FaultRule no_rule() {
+  return std::bit_cast<FaultRule>(Words{});
+}
+
+// Holds everybody else off; readers see that somebody writes. One who was killed at it leaves an odd number.
+class Change {
+ public:
+  Change(FaultPage& page, const std::string& run_directory)
+      : page_(page), lock_(run_directory + "/" + FaultPage::kLockName) {
+    if (error() != 0) return;
+    page_.changes.store(page_.changes.load() | 1);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  ~Change() {
+    if (error() != 0) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    page_.changes.store(page_.changes.load() + 1);
+  }
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+  int error() const { return lock_.error(); }
+
+ private:
+  FaultPage& page_;
+  FileLock lock_;
+};
+
+}  // namespace
+
+bool read_faults(FaultPage& page, std::vector<PlacedRule>* rules, uint32_t* changes) {
+  rules->clear();
+  const uint32_t before = page.changes.load(std::memory_order_acquire);
+  for (FaultPage::Place& place : page.places)
+    if (const FaultRule rule = load(place);
+        rule.id != 0 && static_cast<size_t>(rule.kind) < kFaultKinds)  // else of another version
+      rules->push_back({rule, &place.hits});
+  std::atomic_thread_fence(std::memory_order_acquire);
+  *changes = before;
+  return before % 2 == 0 && page.changes.load(std::memory_order_relaxed) == before;
+}
+
+int add_fault(FaultPage& page, const std::string& run_directory, FaultRule* rule) {
+  const Change change(page, run_directory);
+  if (change.error() != 0) return change.error();
+  for (FaultPage::Place& place : page.places) {
+    if (load(place).id != 0) continue;
+    rule->id = page.last_id.fetch_add(1) + 1;
+    place.hits.store(0);
+    store(*rule, &place);
+    return 0;
+  }
+  return ENOSPC;
+}
+
+int remove_fault(FaultPage& page, const std::string& run_directory, uint32_t id) {
+  const Change change(page, run_directory);
+  if (change.error() != 0) return change.error();
+  for (FaultPage::Place& place : page.places) {
+    if (id == 0 || load(place).id != id) continue;
+    store(no_rule(), &place);
+    return 0;
+  }
+  return ENOENT;
+}
+
+int clear_faults(FaultPage& page, const std::string& run_directory) {
+  const Change change(page, run_directory);
+  if (change.error() != 0) return change.error();
+  for (FaultPage::Place& place : page.places) store(no_rule(), &place);
+  return 0;
 }
 
 }  // namespace mrc

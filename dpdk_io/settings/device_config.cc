@@ -17,6 +17,7 @@
 #include "dpdk_io/settings/config_text.h"
 #include "dpdk_io/settings/network_config_reader.h"
 #include "dpdk_io/settings/toml.h"
+#include "libmrc/fault/fault_text.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
@@ -25,6 +26,7 @@ namespace {
 using config_text::at;
 using config_text::quoted;
 
+constexpr std::string_view kFaultTable = "fault";
 constexpr const char* kSystemFile = "/etc/mrc/mrc.toml";
 
 // One key: what it may be, and where it goes. Every key is also in docs/settings.md.
@@ -279,7 +281,7 @@ std::string known_tables() {
     if (setting.table != last) text += (text.empty() ? "[" : ", [") + std::string(setting.table) + "]";
     last = setting.table;
   }
-  return text + ", " + std::string(kNetworkTables);
+  return text + ", [[" + std::string(kFaultTable) + "]], " + std::string(kNetworkTables);
 }
 
 bool apply_key(std::string_view table, const toml::key& key, const toml::node& node, const std::string& file,
@@ -296,9 +298,61 @@ bool apply_key(std::string_view table, const toml::key& key, const toml::node& n
   return false;
 }
 
+// A field of a rule as mrcctl would have it.
+std::string text_of(const toml::node& node) {
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.17g", number->get());
+    return text;
+  }
+  std::string all;
+  if (const toml::array* array = node.as_array())
+    for (const toml::node& element : *array) all += (all.empty() ? "" : ",") + text_of(element);
+  return all;
+}
+
+bool read_fault(const toml::table& table, const std::string& file, FaultRule* rule, std::string* error) {
+  std::string wanted;
+  const toml::node* kind = table.get("kind");
+  if (kind == nullptr || !read_fault_kind(text_of(*kind), rule, &wanted)) {
+    read_fault_kind("", rule, &wanted);
+    *error = at(file, (kind != nullptr ? kind : &table)->source()) + quoted("kind") +
+             " in [[fault]] must be " + wanted + ", in quotes";
+    return false;
+  }
+  for (const auto& [key, value] : table) {
+    if (key.str() == "kind" || read_fault_field(key.str(), text_of(value), rule, &wanted)) continue;
+    *error = at(file, value.source()) + "in [[fault]]: " + wanted;
+    return false;
+  }
+  if (check_fault(*rule, &wanted)) return true;
+  *error = at(file, table.source()) + "in [[fault]]: " + wanted;
+  return false;
+}
+
+bool read_faults(const toml::key& name, const toml::node& node, const std::string& file, DeviceConfig* config,
+                 std::string* error) {
+  constexpr size_t kFaultsMax = 64;
+  const toml::array* array = node.as_array();
+  if (array == nullptr || !array->is_array_of_tables() || array->size() > kFaultsMax) {
+    *error =
+        at(file, name.source()) + "[[fault]] is a list of tables, 64 at most: write [[fault]] before each";
+    return false;
+  }
+  for (const toml::node& element : *array) {
+    FaultRule& rule = config->faults.emplace_back();
+    rule.id = static_cast<uint32_t>(config->faults.size());
+    if (!read_fault(*element.as_table(), file, &rule, error)) return false;
+  }
+  return true;
+}
+
 bool apply_table(const toml::key& name, const toml::node& node, const std::string& file, DeviceConfig* config,
                  std::string* error) {
   if (is_network_table(name.str())) return read_network_table(name, node, file, &config->network, error);
+  if (name.str() == kFaultTable) return read_faults(name, node, file, config, error);
   if (known_keys(name.str()).empty()) {
     const std::string what = node.is_table() ? "unknown table [" + std::string(name.str()) + "]"
                                              : "key " + quoted(name.str()) + " stands outside of a table";

@@ -8,6 +8,7 @@
 
 #include "dpdk_io/settings/network_config.h"
 #include "libmrc/config/transport_config.h"
+#include "libmrc/fault/fault_rule.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
@@ -44,7 +45,8 @@ struct DeviceConfig {
   static constexpr uint32_t kShareThreadsMax = 16;
   uint32_t share_threads = 1;  // of mrcd: each has a pair of queues of every port that it shares
   TransportConfig transport = host_transport();
-  uint32_t trace_events = 0;  // kept of every queue pair, for mrcctl state
+  uint32_t trace_events = 0;      // kept of every queue pair, for mrcctl state
+  std::vector<FaultRule> faults;  // that every process of this file injects
 };
 
 // Reads the settings, environment included. False: `error` says which file, line and key, and what is wanted.

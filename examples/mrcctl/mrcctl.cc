@@ -12,6 +12,7 @@
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/host/run_directory.h"
 #include "examples/mrcctl/doctor.h"
+#include "examples/mrcctl/fault.h"
 #include "examples/mrcctl/install.h"
 #include "examples/mrcctl/state.h"
 #include "examples/shared/stats_pages.h"
@@ -25,6 +26,19 @@ constexpr char kUsage[] =
     "       mrcctl plane N down                 plane N loses every frame and its link says down\n"
     "       mrcctl plane N heal                 plane N works again\n"
     "       mrcctl heal                         all planes work again\n"
+    "       mrcctl fault add KIND [FIELD=VALUE]...\n"
+    "                                           make something go wrong on purpose: drop, corrupt, "
+    "duplicate,\n"
+    "                                           delay, reorder, trim, mark or black-hole frames; fail a "
+    "request\n"
+    "                                           or a call; raise an event; slow or overrun completion "
+    "queues.\n"
+    "                                           Fields: rate, nth, skip, count, seed, delay_us, "
+    "direction,\n"
+    "                                           plane, ev, opcode, psn, qpn, status, call, errno, event\n"
+    "       mrcctl fault list [--json]          what goes wrong on purpose, and how often it has\n"
+    "       mrcctl fault remove ID              one of them not any more\n"
+    "       mrcctl fault clear                  none any more\n"
     "       mrcctl state                        tell what every running program does: queue pairs, timers,\n"
     "                                           counters, and events if it was started with MRC_TRACE\n"
     "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
@@ -127,7 +141,8 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "install") return mrc::install_files(argc - 2, argv + 2);
   if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
-  const int words = words_of(command);
+  const bool fault = command == "fault";
+  const int words = fault ? argc : words_of(command);
   if (argc > 1 && words == 0) return mrc::refuse_word("mrcctl", command);
   if (argc > 1 && argc > words) return mrc::refuse_word("mrcctl", argv[words]);
   if (argc < words || argc < 2) {
@@ -149,7 +164,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   int status = 0;
-  if (command == "state")
+  if (fault)
+    status = mrc::fault_command(*page, run_directory, argc - 2, argv + 2);
+  else if (command == "state")
     status = mrc::show_state(run_directory);
   else if (command == "planes")
     status = show_planes(run_directory, *page);

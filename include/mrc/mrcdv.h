@@ -101,6 +101,22 @@ struct mrcdv_spray {
 };
 int mrcdv_query_spray(struct ibv_qp* qp, struct mrcdv_spray* spray);
 
+/* Makes something go wrong on purpose in the device as this process has it: "drop rate=0.01 opcode=write",
+ * "call call=reg-mr nth=3 errno=ENOMEM" and so on, as mrcctl fault add has it (docs/faults.md). 0 or a value
+ * of errno: EINVAL, the words are wrong; ENOSPC, there are too many. */
+int mrcdv_add_fault(struct ibv_context* context, const char* fault, uint32_t* id);
+int mrcdv_remove_fault(struct ibv_context* context, uint32_t id);
+
+struct mrcdv_fault {
+  uint64_t hits; /* how often it has happened */
+  uint32_t id;
+  uint32_t reserved;
+  char fault[240]; /* in words */
+};
+/* The faults that this process injects by its settings and by mrcdv_add_fault(), at most `count` of them.
+ * Returns how many there are, or a negative value of errno. */
+int mrcdv_query_faults(struct ibv_context* context, struct mrcdv_fault* faults, int count);
+
 #ifdef __cplusplus
 }
 #endif

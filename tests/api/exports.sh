@@ -9,6 +9,7 @@ declared=$(cat "$source_dir"/include/mrc/*.h | grep -oE '\b(mrc|mrc_ctl|mrcdv)_[
 versioned=$(for name in $declared; do
   case $name in
     mrc_query_device_ex | mrc_ctl_query_device_ex) echo "$name@@MRC_1.0.1" ;;
+    mrcdv_add_fault | mrcdv_remove_fault | mrcdv_query_faults) echo "$name@@MRC_1.0.2" ;;
     *) echo "$name@@MRC_1.0" ;;
   esac
 done)

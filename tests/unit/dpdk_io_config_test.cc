@@ -119,12 +119,11 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
             "mrc: /x/mrc.toml:2: \"echo\" in [interop] must be port-low or port-high in quotes");
   EXPECT_EQ(error_of("[devise]\n"),
             "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [congestion], "
-            "[interop], [limits], [mrcd], "
-            "[[port]], [srv6], [[host]]");
+            "[interop], [limits], [mrcd], [[fault]], [[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("planes = 4\n"),
             "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], "
             "[transport], [congestion], "
-            "[interop], [limits], [mrcd], [[port]], [srv6], [[host]]");
+            "[interop], [limits], [mrcd], [[fault]], [[port]], [srv6], [[host]]");
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);
@@ -250,6 +249,34 @@ TEST_F(DeviceConfigEnvironmentTest, BadPlanesAreAnError) {
     EXPECT_FALSE(load_device_config(&config, &error)) << planes;
     EXPECT_EQ(error, "mrc: MRC_PLANES=" + std::string(planes) + " must be a whole number from 1 to 16");
   }
+}
+
+TEST(DeviceConfigTest, Faults) {
+  DeviceConfig config;
+  std::string error;
+  ASSERT_TRUE(
+      parse_device_config("[[fault]]\nkind = \"drop\"\nrate = 0.25\nplane = [0, 2]\nseed = 7\n"
+                          "[[fault]]\nkind = \"delay\"\ndelay_us = 100\nopcode = \"sack\"\n",
+                          "/x", &config, &error))
+      << error;
+  ASSERT_EQ(config.faults.size(), 2u);
+  EXPECT_EQ(config.faults[0].kind, FaultKind::kDrop);
+  EXPECT_EQ(config.faults[0].rate, FaultRule::kAlways / 4);
+  EXPECT_EQ(config.faults[0].planes, 5u);
+  EXPECT_EQ(config.faults[0].seed, 7u);
+  EXPECT_EQ(config.faults[1].delay_ns, 100'000u);
+  EXPECT_TRUE(config.faults[1].takes_opcode(0xDC));
+  EXPECT_FALSE(config.faults[1].takes_opcode(0xDD));
+  const auto refused = [&](const char* text) {
+    return parse_device_config(text, "/x", &config, &error) ? "taken" : error;
+  };
+  EXPECT_EQ(refused("[[fault]]\nkind = \"drop\"\nrate = 2\n"),
+            "mrc: /x:3: in [[fault]]: rate must be a chance above 0 and up to 1");
+  EXPECT_EQ(refused("[[fault]]\nkind = \"delay\"\n"), "mrc: /x:1: in [[fault]]: delay needs delay_us");
+  EXPECT_EQ(
+      refused("[[fault]]\nrate = 0.5\n").rfind("mrc: /x:1: \"kind\" in [[fault]] must be one of drop, ", 0),
+      0u);
+  EXPECT_EQ(refused("[fault]\nkind = \"drop\"\n").rfind("mrc: /x:1: [[fault]] is a list of tables", 0), 0u);
 }
 
 }  // namespace

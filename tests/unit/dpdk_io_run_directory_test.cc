@@ -167,6 +167,34 @@ TEST(FaultPageTest, MadeOnceAndShared) {
   unmap_fault_page(second);
 }
 
+TEST(FaultPageTest, RulesAreAddedAndRemoved) {
+  test::RunDirectory directory;
+  std::string error;
+  FaultPage* page = map_fault_page(directory.path(), &error);
+  ASSERT_NE(page, nullptr) << error;
+  FaultRule rule;
+  rule.kind = FaultKind::kMark;
+  rule.rate = 42;
+  for (size_t i = 0; i < FaultPage::kRulesMax; ++i) ASSERT_EQ(add_fault(*page, directory.path(), &rule), 0);
+  EXPECT_EQ(add_fault(*page, directory.path(), &rule), ENOSPC);
+  EXPECT_EQ(rule.id, FaultPage::kRulesMax);
+  EXPECT_EQ(remove_fault(*page, directory.path(), 7), 0);
+  EXPECT_EQ(remove_fault(*page, directory.path(), 7), ENOENT);
+  std::vector<PlacedRule> rules;
+  uint32_t changes = 0;
+  ASSERT_TRUE(read_faults(*page, &rules, &changes));
+  ASSERT_EQ(rules.size(), FaultPage::kRulesMax - 1);
+  EXPECT_EQ(rules[0].rule.kind, FaultKind::kMark);
+  EXPECT_EQ(rules[0].rule.rate, 42u);
+  // Somebody was killed while he wrote: nobody reads, until the next one has written.
+  page->changes.store(page->changes.load() | 1);
+  EXPECT_FALSE(read_faults(*page, &rules, &changes));
+  EXPECT_EQ(clear_faults(*page, directory.path()), 0);
+  ASSERT_TRUE(read_faults(*page, &rules, &changes));
+  EXPECT_TRUE(rules.empty());
+  unmap_fault_page(page);
+}
+
 TEST(FaultPageTest, ForeignFileIsRefused) {
   test::RunDirectory directory;
   FILE* file = fopen((directory.path() + "/faults").c_str(), "w");

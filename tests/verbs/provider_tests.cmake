@@ -7,5 +7,10 @@ target_link_libraries(provider_test PRIVATE ibverbs GTest::gtest_main)
 mrc_verbs_test(provider 300 ${program} $<TARGET_FILE:provider_test>)
 if(NOT MRC_SANITIZE)  # as with the stock programs
   mrc_verbs_test(provider_nobody 300 ${program_nobody} $<TARGET_FILE:provider_test>)
+  # Faults that are injected on purpose.
+  add_executable(device_fault_test fault_test.cc)
+  target_link_libraries(device_fault_test PRIVATE mrc ibverbs GTest::gtest Threads::Threads)
+  mrc_verbs_test(faults 120 ${program} $<TARGET_FILE:device_fault_test> $<TARGET_FILE:mrcctl>)
+  mrc_verbs_test(fault_commands 120 ${CMAKE_CURRENT_SOURCE_DIR}/fault_commands.sh ${CMAKE_BINARY_DIR})
   mrc_verbs_test(mrcrun 60 ${CMAKE_CURRENT_SOURCE_DIR}/provider_mrcrun.sh ${CMAKE_BINARY_DIR})
 endif()

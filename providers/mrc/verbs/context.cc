@@ -13,6 +13,7 @@
 #include "providers/mrc/presence/address.h"
 #include "providers/mrc/presence/limits.h"
 #include "providers/mrc/verbs/c_boundary.h"
+#include "providers/mrc/verbs/call_faults.h"
 #include "providers/mrc/verbs/clock.h"
 #include "providers/mrc/verbs/cq.h"
 #include "providers/mrc/verbs/fork_guard.h"
@@ -31,23 +32,23 @@ constexpr abi::ContextOps make_operations() {
   abi::ContextOps ops{};
   ops.advise_mr = for_c<advise_mr>;
   ops.alloc_dm = for_c<alloc_dm>;
-  ops.alloc_mw = for_c<alloc_mw>;
+  ops.alloc_mw = for_c<can_fail<alloc_mw, FaultCall::kAllocMw>>;
   ops.alloc_null_mr = for_c<alloc_null_mr>;
   ops.alloc_parent_domain = for_c<alloc_parent_domain>;
-  ops.alloc_pd = for_c<alloc_pd>;
+  ops.alloc_pd = for_c<can_fail<alloc_pd, FaultCall::kAllocPd>>;
   ops.alloc_td = for_c<alloc_td>;
   ops.attach_mcast = for_c<attach_mcast>;
   ops.bind_mw = for_c<bind_mw>;
   ops.close_xrcd = for_c<close_xrcd>;
   ops.cq_event = cq_event;
-  ops.create_ah = for_c<create_ah>;
-  ops.create_cq = for_c<create_cq>;
-  ops.create_cq_ex = for_c<create_cq_ex>;
+  ops.create_ah = for_c<can_fail<create_ah, FaultCall::kCreateAh>>;
+  ops.create_cq = for_c<can_fail<create_cq, FaultCall::kCreateCq>>;
+  ops.create_cq_ex = for_c<can_fail<create_cq_ex, FaultCall::kCreateCq>>;
   ops.create_flow = for_c<create_flow>;
-  ops.create_qp = for_c<create_qp>;
-  ops.create_qp_ex = for_c<create_qp_ex>;
-  ops.create_srq = for_c<create_srq>;
-  ops.create_srq_ex = for_c<create_srq_ex>;
+  ops.create_qp = for_c<can_fail<create_qp, FaultCall::kCreateQp>>;
+  ops.create_qp_ex = for_c<can_fail<create_qp_ex, FaultCall::kCreateQp>>;
+  ops.create_srq = for_c<can_fail<create_srq, FaultCall::kCreateSrq>>;
+  ops.create_srq_ex = for_c<can_fail<create_srq_ex, FaultCall::kCreateSrq>>;
   ops.dealloc_mw = for_c<dealloc_mw>;
   ops.dealloc_pd = for_c<dealloc_pd>;
   ops.dealloc_td = for_c<dealloc_td>;
@@ -64,7 +65,7 @@ constexpr abi::ContextOps make_operations() {
   ops.import_dm = for_c<import_dm>;
   ops.import_mr = for_c<import_mr>;
   ops.import_pd = for_c<import_pd>;
-  ops.modify_qp = for_c<modify_qp>;
+  ops.modify_qp = for_c<can_fail<modify_qp, FaultCall::kModifyQp>>;
   ops.modify_srq = for_c<modify_srq>;
   ops.open_qp = for_c<open_qp>;
   ops.open_xrcd = for_c<open_xrcd>;
@@ -78,12 +79,12 @@ constexpr abi::ContextOps make_operations() {
   ops.query_qp_data_in_order = query_qp_data_in_order;
   ops.query_rt_values = for_c<query_rt_values>;
   ops.query_srq = for_c<query_srq>;
-  ops.reg_dm_mr = for_c<reg_dm_mr>;
-  ops.reg_dmabuf_mr = for_c<reg_dmabuf_mr>;
-  ops.reg_mr = for_c<reg_mr>;
+  ops.reg_dm_mr = for_c<can_fail<reg_dm_mr, FaultCall::kRegMr>>;
+  ops.reg_dmabuf_mr = for_c<can_fail<reg_dmabuf_mr, FaultCall::kRegMr>>;
+  ops.reg_mr = for_c<can_fail<reg_mr, FaultCall::kRegMr>>;
   ops.req_notify_cq = req_notify_cq;
   ops.rereg_mr = for_c<rereg_mr>;
-  ops.resize_cq = for_c<resize_cq>;
+  ops.resize_cq = for_c<can_fail<resize_cq, FaultCall::kResizeCq>>;
   ops.unimport_dm = for_c<unimport_dm>;
   ops.unimport_mr = for_c<unimport_mr>;
   ops.unimport_pd = for_c<unimport_pd>;
@@ -97,9 +98,12 @@ bool layout_agrees(const verbs_context& context) {
   const ibv_context_ops& public_ops = context.context.ops;
   return public_ops.poll_cq == poll_cq && public_ops.post_recv == post_recv &&
          public_ops.post_send == post_send && public_ops.req_notify_cq == req_notify_cq &&
-         context.create_qp_ex == for_c<create_qp_ex> && context.query_device_ex == for_c<query_device_ex> &&
-         reinterpret_cast<void*>(public_ops._compat_alloc_pd) == reinterpret_cast<void*>(for_c<alloc_pd>) &&
-         reinterpret_cast<void*>(public_ops._compat_resize_cq) == reinterpret_cast<void*>(for_c<resize_cq>);
+         context.create_qp_ex == kOperations.create_qp_ex &&
+         context.query_device_ex == for_c<query_device_ex> &&
+         reinterpret_cast<void*>(public_ops._compat_alloc_pd) ==
+             reinterpret_cast<void*>(kOperations.alloc_pd) &&
+         reinterpret_cast<void*>(public_ops._compat_resize_cq) ==
+             reinterpret_cast<void*>(kOperations.resize_cq);
 }
 
 // How many events about the object the application has to acknowledge; null: it is none, but the port.
@@ -245,6 +249,13 @@ void Context::forget_async(const void* element) {
     if (reported != nullptr) reported->fetch_sub(1);
     return true;
   });
+}
+
+void Context::raise(ibv_event_type type, uint32_t qpn) {
+  if (qpn == 0) return post_async(type, limits::kPort);
+  std::lock_guard lock(objects_mutex_);
+  for (Qp* qp : queue_pairs_)
+    if (qp->verbs.qp.qp_num == qpn) post_async(type, &qp->verbs.qp);
 }
 
 void Context::add(Qp* qp) {

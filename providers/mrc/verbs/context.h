@@ -47,6 +47,9 @@ class Context {
   void forget_async(const void* element);
 
   // What the application forgets to destroy is taken out of the engine when the context closes.
+  // An asynchronous event on purpose: of the queue pair with this number, if it is here; of none: of the
+  // port.
+  void raise(ibv_event_type type, uint32_t qpn);
   void add(Qp* qp);
   void remove(Qp* qp);
   void add(Mr* mr);

@@ -119,9 +119,11 @@ int Device::start_first(std::string* error) {
   // A real port belongs to one engine.
   if (config_.engines == 0) config_.engines = std::min(usable_cpus(), kShardsMax);
   shards_most_ = config_.network.has_real_ports() ? 1 : config_.engines;
+  faults_.open();
   if (const int result = first().open(config_, error); result != 0) return result;
   if (const int result = first().run(error); result != 0) return result;
   memory_.enter(first());  // and is used from here on
+  faults_.follow();
   return 0;
 }
 
@@ -153,6 +155,19 @@ ControlPage* Device::control(int* why) {
   std::string error;
   if (control_ == nullptr && (*why = ControlPage::open(&control_, &error)) != 0) return nullptr;
   return control_.get();
+}
+
+void Device::follow_faults() {
+  faults_.follow();
+  for (unsigned i = 0; i < shards(); ++i) {
+    Progress::Control control(shards_[i]->progress());
+    shards_[i]->follow_faults();
+  }
+}
+
+void Device::raise(uint32_t event, uint32_t qpn) {
+  std::lock_guard lock(contexts_mutex_);
+  for (Context* context : contexts_) context->raise(static_cast<ibv_event_type>(event), qpn);
 }
 
 void Device::set_port_up(bool up) {

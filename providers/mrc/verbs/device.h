@@ -16,6 +16,7 @@
 #include "dpdk_io/host/control_page.h"
 #include "dpdk_io/settings/device_config.h"
 #include "libmrc/engine/engine.h"
+#include "providers/mrc/verbs/device_faults.h"
 #include "providers/mrc/verbs/device_flows.h"
 #include "providers/mrc/verbs/device_memory.h"
 #include "providers/mrc/verbs/progress.h"
@@ -59,6 +60,12 @@ class Device {
   Shard& shard(unsigned index) { return *shards_[index]; }
   DeviceMemory& memory() { return memory_; }
   DeviceFlows& flows() { return flows_; }
+  // Before that, too.
+  DeviceFaults& faults() { return faults_; }
+  // Their rules have changed in this process: all shards take them now.
+  void follow_faults();
+  // An asynchronous event on purpose; of a queue pair, if `qpn` is one's.
+  void raise(uint32_t event, uint32_t qpn);
   // The shard with this queue pair.
   Shard& shard_of(Qpn qpn);
   // What is the process's and not a thread's belongs to the first shard.
@@ -128,6 +135,7 @@ class Device {
   std::atomic<unsigned> running_{0};
   DeviceMemory memory_{*this};
   DeviceFlows flows_{*this};
+  DeviceFaults faults_{*this};
   std::mutex settle_mutex_;                            // before the locks of the shards
   std::array<std::optional<unsigned>, kLanes> lanes_;  // that have queue pairs, and their place in the order
   unsigned lanes_used_ = 0;

@@ -18,6 +18,7 @@
 #include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/host/short_slices.h"
 #include "providers/mrc/verbs/clock.h"
+#include "providers/mrc/verbs/shard.h"
 
 namespace mrc::provider {
 namespace {
@@ -122,6 +123,7 @@ int Progress::start(const Parts& parts, const std::string& device) {
   stats_ = parts.stats;
   news_ = parts.news;
   profiles_ = parts.profiles;
+  shard_ = parts.shard;
   memory_guard_.watch();
   thread_name_ = ("mrc-" + device).substr(0, 15);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -321,6 +323,7 @@ void Progress::housekeeping(Nanoseconds now) {
   if (now >= next_service_) {
     ports_->service();
     next_service_ = now + kServiceInterval;
+    look_at_faults();
   }
   if (now >= next_stats_ && lock_.try_lock()) {
     next_stats_ = now + kStatsInterval;
@@ -332,6 +335,18 @@ void Progress::housekeeping(Nanoseconds now) {
     unlock();
     stats_->answer();
   }
+}
+
+// Not on the data path: who injects a fault can wait for a millisecond.
+void Progress::look_at_faults() {
+  if (!shard_->faults_changed() || !lock_.try_lock()) return;
+  try {
+    shard_->follow_faults();
+  } catch (const std::bad_alloc&) {
+    // It is asked again.
+  }
+  unlock();
+  shard_->follow_events();
 }
 
 void Progress::give_way() {

@@ -24,6 +24,8 @@
 
 namespace mrc::provider {
 
+class Shard;
+
 // Pollers only try it. Control operations wait for it, and while one waits all tries fail.
 class EngineLock {
  public:
@@ -53,6 +55,7 @@ class Progress {
     StatsWriter* stats = nullptr;
     WindowNews* news = nullptr;
     ControlProfiles* profiles = nullptr;
+    Shard* shard = nullptr;
   };
   // Starts the background thread; 0 or an errno. What is given outlives stop().
   int start(const Parts& parts, const std::string& device);
@@ -114,6 +117,7 @@ class Progress {
   void unlock();  // shows what others want to know, unlocks, and delivers events
   void run();
   void housekeeping(Nanoseconds now);
+  void look_at_faults();
   void give_way();  // between two polls that are close together
   void sleep_until_woken(Nanoseconds span);
   void wake();
@@ -124,6 +128,7 @@ class Progress {
   StatsWriter* stats_ = nullptr;
   WindowNews* news_ = nullptr;
   ControlProfiles* profiles_ = nullptr;
+  Shard* shard_ = nullptr;
   std::string thread_name_;
   pthread_t thread_{};
   int wake_fd_ = -1;

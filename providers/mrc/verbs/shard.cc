@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include <cstring>
+#include <utility>
 
 #include "providers/mrc/verbs/clock.h"
 #include "providers/mrc/verbs/context.h"
@@ -66,6 +67,8 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
   engine_->memory().set_pager(
       [](void* place, size_t bytes, bool writes) { return page_in(place, bytes, writes) == 0; });
   engine_->memory().set_window_watcher(this);
+  faults_version_.store(0);
+  follow_faults();
   stats_ =
       std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);
   return 0;
@@ -73,7 +76,7 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
 
 int Shard::run(std::string* error) {
   const int result =
-      progress_.start({engine_.get(), ports_.get(), stats_.get(), &news_, profiles_.get()}, name_);
+      progress_.start({engine_.get(), ports_.get(), stats_.get(), &news_, profiles_.get(), this}, name_);
   if (result != 0)
     *error = "mrc: " + name_ + " cannot start its thread; " + std::strerror(result) +
              "; raise the limit of processes";
@@ -121,6 +124,24 @@ void Shard::shared_receive_limit(SharedReceiveQueue& queue) {
 
 void Shard::window_changed(const MemoryRegion& window) {
   device_.memory().tell_others(*this, window);
+}
+
+bool Shard::faults_changed() const {
+  return device_.faults().version() != faults_version_.load(std::memory_order_relaxed);
+}
+
+void Shard::follow_events() {
+  if (index_ == 0) device_.faults().follow();
+}
+
+void Shard::follow_faults() {
+  DeviceFaults& faults = device_.faults();
+  if (faults.version() == faults_version_.load()) return;
+  std::unique_ptr<FaultInjector> injector;
+  uint64_t version = 0;
+  if (!faults.make(index_, &version, &injector)) return;
+  engine_->set_faults(std::move(injector), clock_now());
+  faults_version_.store(version);
 }
 
 void Shard::refresh_profiles() {

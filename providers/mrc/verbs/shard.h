@@ -3,6 +3,7 @@
 // of its own. Threads whose completion queues belong to different shards meet nowhere on the data path.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,6 +55,12 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
    protected:
     ~Prober() = default;
   };
+  // What is injected on purpose: whether it is something else than the engine has, and what concerns no
+  // engine. Under no lock.
+  bool faults_changed() const;
+  void follow_events();
+  // Takes the faults that are injected now, if they are other ones than before. Under the lock.
+  void follow_faults();
   void set_prober(Prober* prober) { prober_ = prober; }
 
  private:
@@ -71,6 +78,7 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   std::string name_;
   SystemRandom random_;
   WindowNews news_;
+  std::atomic<uint64_t> faults_version_{0};  // that the engine has
   std::unique_ptr<DevicePorts> ports_;
   std::unique_ptr<ControlProfiles> profiles_;
   Prober* prober_ = nullptr;
