@@ -11,6 +11,7 @@
 
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/host/run_directory.h"
+#include "examples/mrcctl/capture.h"
 #include "examples/mrcctl/doctor.h"
 #include "examples/mrcctl/fault.h"
 #include "examples/mrcctl/install.h"
@@ -41,6 +42,12 @@ constexpr char kUsage[] =
     "       mrcctl fault clear                  none any more\n"
     "       mrcctl state                        tell what every running program does: queue pairs, timers,\n"
     "                                           counters, and events if it was started with MRC_TRACE\n"
+    "       mrcctl capture FILE [--whole] [--device NAME] [--plane N] [--qpn N] [--direction in|out]\n"
+    "                      [--class CLASS] [--count N] [--duration SECONDS] [--files N --bytes M]\n"
+    "                                           packets of all programs to a pcapng file, '-' is standard\n"
+    "                                           output; their first 256 bytes, or --whole; --files: NAME.1 to\n"
+    "                                           NAME.N in turn, M bytes each. CLASS: write send read atomic\n"
+    "                                           flush ack sack nack probe endpoint plain\n"
     "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
     "they can\n"
     "       mrcctl tree DIRECTORY               make a tree for SYSFS_PATH that shows the device\n"
@@ -141,6 +148,7 @@ int main(int argc, char** argv) {
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "install") return mrc::install_files(argc - 2, argv + 2);
   if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
+  if (command == "capture") return mrc::capture_frames(argc - 2, argv + 2);
   const bool fault = command == "fault";
   const int words = fault ? argc : words_of(command);
   if (argc > 1 && words == 0) return mrc::refuse_word("mrcctl", command);

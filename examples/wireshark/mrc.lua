@@ -577,8 +577,8 @@ local function add_end(packet, tvb, tree, at, limit)
     tree:add_proto_expert_info(experts.short, "There is no room for the pad")
     pad = 0
   end
-  packet.payload_bytes = limit - at - pad
-  if packet.payload_bytes > 0 then put(tree, "payload", tvb, at, packet.payload_bytes) end
+  packet.payload_bytes = tvb:reported_len() - 4 - at - pad
+  if limit - at - pad > 0 then put(tree, "payload", tvb, at, limit - at - pad) end
   if pad > 0 then put(tree, "padding", tvb, limit - pad, pad) end
   if tvb:captured_len() < limit + 4 then return end
   local item = tree:add_le(fields["icrc"], tvb(limit, 4))

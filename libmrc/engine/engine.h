@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "libmrc/engine/flow_table.h"
+#include "libmrc/engine/frame_capture.h"
 #include "libmrc/engine/multicast_groups.h"
 #include "libmrc/engine/timer_wheel.h"
 #include "libmrc/fault/fault_injector.h"
@@ -87,6 +88,11 @@ class Engine final : private FrameTap {
   // What goes wrong on purpose from now on; null: nothing. Rules that were there before go on where they
   // were.
   void set_faults(std::unique_ptr<FaultInjector> faults, Nanoseconds clock);
+  // Who sees all frames; null: nobody. It outlives the engine, or is taken away before.
+  void set_capture(FrameCapture* capture);
+  bool has_sniffers() const { return !flows_.sniffers().empty(); }
+  // A frame of another process of this device, for the sniffers. No ICRC in it: it is filled in.
+  void sniff(std::span<const uint8_t> frame, bool intact);
   const Counters& counters() const { return counters_; }
   size_t plane_count() const { return transmitter_.plane_count(); }
 
@@ -139,7 +145,8 @@ class Engine final : private FrameTap {
   void deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now);
   void on_multicast(const Packet& packet, Plane plane, Nanoseconds now);
   bool steer(std::span<const uint8_t> frame);
-  void sniff(std::span<const uint8_t> frame, bool intact);
+  void show(Plane plane, bool leaves, std::span<const uint8_t> frame, bool intact);
+  void watch_arriving(Plane plane, const RxFrame& frame);
   void frames_leave(Carrier& carrier, std::span<const TxFrame> frames, bool intact) override;
   void hand_over(const Flow& flow, std::span<const uint8_t> frame);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
@@ -185,8 +192,9 @@ class Engine final : private FrameTap {
   MulticastGroups groups_;
   FlowTable flows_;
   std::unique_ptr<FaultInjector> faults_;  // while there are rules
-  bool looks_closely_ = false;             // at frames: somebody sniffs, or there are faults
-  std::vector<uint8_t> sniffed_;           // a copy with an ICRC; made with the first sniffer
+  FrameCapture* capture_ = nullptr;
+  bool looks_closely_ = false;    // at frames: somebody wants to see them, or there are faults
+  std::vector<uint8_t> sniffed_;  // a copy with an ICRC; made with the first sniffer
   Counters counters_;
   Transmitter transmitter_;
   CompletionSink completions_;

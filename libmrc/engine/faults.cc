@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The engine while something goes wrong on purpose, or somebody sniffs: every frame is looked at.
+// The engine while something goes wrong on purpose, or somebody watches: every frame is looked at.
 #include <array>
 #include <utility>
 
@@ -44,7 +44,7 @@ size_t Engine::receive_closely(Nanoseconds now) {
       if (faults_ != nullptr) arrivals = faults_->arrive(frames[i], plane, counters_);
       for (size_t each = 0; each < arrivals.count; ++each) {
         const RxFrame& frame = arrivals.frames[each];
-        if (!flows_.sniffers().empty()) sniff({frame.data, frame.length}, frame.intact);
+        watch_arriving(plane, frame);
         dispatch(plane, frame, now);
       }
     }

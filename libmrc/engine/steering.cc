@@ -18,8 +18,13 @@ void Engine::remove_flow(uint64_t id) {
   look_closely();
 }
 
+void Engine::set_capture(FrameCapture* capture) {
+  capture_ = capture;
+  look_closely();
+}
+
 void Engine::look_closely() {
-  looks_closely_ = faults_ != nullptr || !flows_.sniffers().empty();
+  looks_closely_ = faults_ != nullptr || has_sniffers() || capture_ != nullptr;
   transmitter_.set_tap(looks_closely_ ? this : nullptr);
 }
 
@@ -52,13 +57,25 @@ void Engine::sniff(std::span<const uint8_t> frame, bool intact) {
   for (const Flow& flow : flows_.sniffers()) hand_over(flow, frame);
 }
 
+void Engine::show(Plane plane, bool leaves, std::span<const uint8_t> frame, bool intact) {
+  const auto raw = unwrap_raw_frame(frame);
+  capture_->look({time_, plane, leaves, intact && raw.empty(), raw.empty() ? frame : raw});
+}
+
 void Engine::frames_leave(Carrier& carrier, std::span<const TxFrame> frames, bool intact) {
-  if (!flows_.sniffers().empty())
+  if (has_sniffers())
     for (const TxFrame& frame : frames) sniff({frame.data, frame.length}, intact);
+  if (capture_ != nullptr)
+    for (const TxFrame& frame : frames) show(frame.plane, true, {frame.data, frame.length}, intact);
   if (faults_ != nullptr)
     faults_->leave(carrier, frames, intact, counters_);
   else
     carrier.transmit(frames);
+}
+
+void Engine::watch_arriving(Plane plane, const RxFrame& frame) {
+  if (has_sniffers()) sniff({frame.data, frame.length}, frame.intact);
+  if (capture_ != nullptr) show(plane, false, {frame.data, frame.length}, frame.intact);
 }
 
 }  // namespace mrc

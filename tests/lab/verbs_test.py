@@ -188,12 +188,12 @@ def case_capture(program):
               f'{capture.spine}: routes {[where for where, _, _ in packets]}, expected {routes}')
 
 
-class HostCapture:
-    """tcpdump on an interface of a host, whole frames, until it has seen so many."""
+class LeafCapture:
+    """tcpdump on an interface of a leaf, whole frames, until it has seen so many."""
 
-    def __init__(self, lab, host, interface, frames):
-        self.file = os.path.join(lab.directory, f'{host}{interface}.pcap')
-        self.process = lab.start('exec', host, '--', 'tcpdump', '-Z', 'root', '-n', '-U', '-i', interface, '-s', '0',
+    def __init__(self, lab, leaf, interface, frames):
+        self.file = os.path.join(lab.directory, f'{leaf}{interface}.pcap')
+        self.process = lab.start('exec', leaf, '--', 'tcpdump', '-Z', 'root', '-n', '-U', '-i', interface, '-s', '0',
                                  '-B', '65536', '-c', str(frames), '-w', self.file, 'ip6')
         line = ' '
         while line and 'listening on' not in line:
@@ -211,7 +211,7 @@ def case_dissector(program):
     from decoded import compare, frames_with  # pylint: disable=import-outside-toplevel
     lab = Lab(program, '--planes', '2', '--spines', '2').needs_bpf()
     lab.fault('paths loss 2%, all ce 5%, p1l1:p1s1 trim 5%, p1s1:p1l2 trim 5%')
-    captures = [HostCapture(lab, host, 'p1', 600) for host in ('h1', 'h2')]
+    captures = [LeafCapture(lab, f'p1l{number}', f'h{number}', 600) for number in (1, 2)]
     for tool in ('ib_atomic_bw', 'ib_send_bw', 'ib_read_bw', 'ib_write_bw'):
         pair(lab, [tool, '-d', 'mrc0', '-F', '-n', '60'] + ([] if 'atomic' in tool else ['-s', '16384']))
     fields = os.path.join(os.path.dirname(program), 'packet_fields')

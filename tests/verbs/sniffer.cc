@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// sniffer FILE: what a capture library does on an RDMA device, call by call (raw packet queue pair in RTR,
-// completion channel, sniffer flow), while a queue pair of this process writes to itself. FILE is then a
-// capture that tcpdump reads.
+// sniffer FILE [COUNT]: what a capture library does on an RDMA device, call by call (raw packet queue pair in
+// RTR, completion channel, sniffer flow), while a queue pair of this process writes to itself; with COUNT
+// until so many frames of other processes were heard. FILE is then a capture that tcpdump reads.
 #include <infiniband/verbs.h>
 
 #include <cstdint>
@@ -143,10 +143,10 @@ void write_to_self(ibv_qp* qp, ibv_cq* cq, const ibv_mr* mr) {
   need(completion.status == IBV_WC_SUCCESS, ibv_wc_status_str(completion.status));
 }
 
-// Until all WRITEs were seen twice: as they left and as they came.
-uint32_t sniff(Sniffer& sniffer, std::FILE* file) {
+// Until so many frames were seen, and so many with the data of a WRITE among them.
+uint32_t sniff(Sniffer& sniffer, std::FILE* file, uint32_t frames, uint32_t data_frames) {
   uint32_t seen = 0;
-  for (uint32_t data = 0; data < 2 * kWrites;) {
+  for (uint32_t data = 0; data < data_frames || seen < frames;) {
     ibv_wc completion;
     if (ibv_poll_cq(sniffer.cq, 1, &completion) == 0) {
       ibv_cq* told = nullptr;
@@ -167,8 +167,8 @@ uint32_t sniff(Sniffer& sniffer, std::FILE* file) {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 2) {
-    std::fprintf(stderr, "usage: sniffer FILE\n");
+  if (count != 2 && count != 3) {
+    std::fprintf(stderr, "usage: sniffer FILE [COUNT]\n");
     return 2;
   }
   ibv_device** devices = ibv_get_device_list(nullptr);
@@ -179,6 +179,13 @@ int main(int count, char** words) {
   std::FILE* file = std::fopen(words[1], "wb");
   need(file != nullptr, words[1]);
   begin_capture(file);
+  if (count == 3) {
+    Sniffer sniffer(context);
+    std::fprintf(stderr, "listening\n");
+    std::printf("%u frames\n", sniff(sniffer, file, static_cast<uint32_t>(std::atoi(words[2])), 0));
+    need(std::fclose(file) == 0, "fclose");
+    return 0;
+  }
   ibv_pd* pd = ibv_alloc_pd(context);
   ibv_cq* cq = ibv_create_cq(context, 16, nullptr, nullptr, 0);
   std::vector<uint8_t> memory(2 * kWriteBytes, 7);
@@ -188,7 +195,8 @@ int main(int count, char** words) {
   {
     Sniffer sniffer(context);
     for (uint32_t i = 0; i < kWrites; ++i) write_to_self(qp, cq, mr);
-    std::printf("%u frames\n", sniff(sniffer, file));
+    // All WRITEs twice: as they left and as they came.
+    std::printf("%u frames\n", sniff(sniffer, file, 0, 2 * kWrites));
   }
   need(std::fclose(file) == 0, "fclose");
   ibv_destroy_qp(qp);

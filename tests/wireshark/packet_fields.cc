@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// packet_fields FILE: what our own decoder reads in each frame of a capture (pcap, Ethernet), a line per frame, in
-// the names of the Wireshark dissector: "mrc.bth.psn=5 ...". Frames that are not MRC's are a line that says why.
+// packet_fields FILE: what our own decoder reads in each frame of a capture (pcap, Ethernet), a line per
+// frame, in the names of the Wireshark dissector: "mrc.bth.psn=5 ...". Frames that are not MRC's are a line
+// that says why.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>

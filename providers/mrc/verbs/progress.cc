@@ -61,6 +61,8 @@ constexpr Nanoseconds kNapInCompany = 20 * kMicrosecond;
 constexpr Nanoseconds kCompanyMemory = 10 * kMillisecond;
 // With nothing connected there is nothing to be late for.
 constexpr Nanoseconds kIdleSleep = 20 * kMillisecond;
+// But for sniffers: what they do not hear soon is overwritten.
+constexpr Nanoseconds kSnifferSleep = 200 * kMicrosecond;
 constexpr Nanoseconds kServiceInterval = kMillisecond;
 constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
 // Whoever holds the lock looks at the ports when nobody has for so long and others wait for it.
@@ -121,6 +123,7 @@ int Progress::start(const Parts& parts, const std::string& device) {
   engine_ = parts.engine;
   ports_ = parts.ports;
   stats_ = parts.stats;
+  capture_ = parts.capture;
   news_ = parts.news;
   profiles_ = parts.profiles;
   shard_ = parts.shard;
@@ -328,6 +331,7 @@ void Progress::housekeeping(Nanoseconds now) {
   if (now >= next_stats_ && lock_.try_lock()) {
     next_stats_ = now + kStatsInterval;
     try {
+      capture_->follow(*engine_, now);
       stats_->update(*engine_, now);
     } catch (const std::bad_alloc&) {
       // A state that does not fit is not told.
@@ -335,6 +339,19 @@ void Progress::housekeeping(Nanoseconds now) {
     unlock();
     stats_->answer();
   }
+  if (capture_->listens()) hear_others();
+}
+
+void Progress::hear_others() {
+  if (!lock_.try_lock()) return;
+  memory_guard_.enter(engine_->memory());
+  try {
+    capture_->hear(*engine_);
+  } catch (const std::bad_alloc&) {
+    // As lost as what was overwritten.
+  }
+  memory_guard_.leave();
+  unlock();
 }
 
 // Not on the data path: who injects a fault can wait for a millisecond.
@@ -371,7 +388,7 @@ void Progress::run() {
     }
     if (connected_.load(std::memory_order_relaxed) == 0) {
       turn(now, Purpose::kBackground);  // links come and go all the same
-      sleep_until_woken(kIdleSleep);
+      sleep_until_woken(capture_->listens() ? kSnifferSleep : kIdleSleep);
       continue;
     }
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);

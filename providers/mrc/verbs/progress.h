@@ -15,6 +15,7 @@
 #include "dpdk_io/device_ports.h"
 #include "libmrc/engine/engine.h"
 #include "libmrc/wire/time.h"
+#include "providers/mrc/verbs/capture_tap.h"
 #include "providers/mrc/verbs/completion_channel.h"
 #include "providers/mrc/verbs/control_profiles.h"
 #include "providers/mrc/verbs/memory_guard.h"
@@ -53,6 +54,7 @@ class Progress {
     Engine* engine = nullptr;
     DevicePorts* ports = nullptr;
     StatsWriter* stats = nullptr;
+    CaptureTap* capture = nullptr;
     WindowNews* news = nullptr;
     ControlProfiles* profiles = nullptr;
     Shard* shard = nullptr;
@@ -118,6 +120,7 @@ class Progress {
   void run();
   void housekeeping(Nanoseconds now);
   void look_at_faults();
+  void hear_others();
   void give_way();  // between two polls that are close together
   void sleep_until_woken(Nanoseconds span);
   void wake();
@@ -126,6 +129,7 @@ class Progress {
   Engine* engine_ = nullptr;
   DevicePorts* ports_ = nullptr;
   StatsWriter* stats_ = nullptr;
+  CaptureTap* capture_ = nullptr;
   WindowNews* news_ = nullptr;
   ControlProfiles* profiles_ = nullptr;
   Shard* shard_ = nullptr;

@@ -71,12 +71,14 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
   follow_faults();
   stats_ =
       std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);
+  capture_ = std::make_unique<CaptureTap>(
+      ports_->run_directory(), name_, index_ == 0 ? CaptureTap::Hears::kOthers : CaptureTap::Hears::kNothing);
   return 0;
 }
 
 int Shard::run(std::string* error) {
-  const int result =
-      progress_.start({engine_.get(), ports_.get(), stats_.get(), &news_, profiles_.get(), this}, name_);
+  const int result = progress_.start(
+      {engine_.get(), ports_.get(), stats_.get(), capture_.get(), &news_, profiles_.get(), this}, name_);
   if (result != 0)
     *error = "mrc: " + name_ + " cannot start its thread; " + std::strerror(result) +
              "; raise the limit of processes";
@@ -87,6 +89,7 @@ void Shard::stop() {
   progress_.stop();
   stats_.reset();
   engine_.reset();
+  capture_.reset();
   profiles_.reset();
   ports_.reset();
   news_.clear();
@@ -95,6 +98,7 @@ void Shard::stop() {
 void Shard::stop_at_exit() {
   progress_.stop_at_exit();
   if (stats_ != nullptr) stats_->remove_file();
+  if (capture_ != nullptr) capture_->leave();
 }
 
 // --- what the engine tells, under the shard's lock ---

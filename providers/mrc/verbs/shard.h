@@ -11,6 +11,7 @@
 #include "dpdk_io/device_ports.h"
 #include "dpdk_io/settings/device_config.h"
 #include "libmrc/engine/engine.h"
+#include "providers/mrc/verbs/capture_tap.h"
 #include "providers/mrc/verbs/control_profiles.h"
 #include "providers/mrc/verbs/progress.h"
 #include "providers/mrc/verbs/stats_writer.h"
@@ -84,6 +85,7 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   Prober* prober_ = nullptr;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StatsWriter> stats_;
+  std::unique_ptr<CaptureTap> capture_;
   Progress progress_;
 };
 
