@@ -38,7 +38,8 @@ _mrcctl() {
     plane:3:*) _mrc_offer black-hole down heal ;;
     fault:2:*) _mrc_offer add list remove clear ;;
     fault:3:add)
-      _mrc_offer drop corrupt duplicate delay reorder trim mark black-hole request slow-cq full-cq call event
+      _mrc_offer drop corrupt duplicate delay reorder trim mark black-hole request slow-cq full-cq call event \
+        disorder
       ;;
     fault:3:list) _mrc_offer --json ;;
     fault:*:*)

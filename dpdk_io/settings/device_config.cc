@@ -432,8 +432,24 @@ bool apply_transport(DeviceConfig* config, std::string* error) {
   return false;
 }
 
+// A seed in the environment is a rule more: for a program that is to be tried once.
+bool apply_disorder(DeviceConfig* config, std::string* error) {
+  const char* seed = secure_getenv("MRC_DISORDER");
+  if (seed == nullptr || *seed == '\0') return true;
+  FaultRule rule;
+  rule.kind = FaultKind::kDisorder;
+  rule.id = static_cast<uint32_t>(config->faults.size()) + 1;
+  std::string wanted;
+  if (read_fault_field("seed", seed, &rule, &wanted)) {
+    config->faults.push_back(rule);
+    return true;
+  }
+  *error = std::string("mrc: MRC_DISORDER=") + seed + " must be a whole number, the seed";
+  return false;
+}
+
 bool apply_environment(DeviceConfig* config, std::string* error) {
-  return apply_planes(config, error) && apply_transport(config, error) &&
+  return apply_planes(config, error) && apply_transport(config, error) && apply_disorder(config, error) &&
          apply_number("MRC_ENGINES", 1, DeviceConfig::kEnginesMax, &config->engines, error) &&
          apply_number("MRC_TRACE", 0, kTraceEventsMax, &config->trace_events, error);
 }

@@ -386,12 +386,8 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
 }
 
 [[gnu::hot]] void Engine::run_timers(Nanoseconds now) {
-  for (uint32_t timer; (timer = timers_.take_due(now)) != TimerWheel::kNone;) {
-    QueuePair& qp = *queue_pairs_[timer];
-    qp.on_timer(services_, now);
-    schedule(qp);
-    after_work(qp, now);
-  }
+  for (uint32_t timer; (timer = timers_.take_due(now)) != TimerWheel::kNone;)
+    give_turn(*queue_pairs_[timer], now);
 }
 
 [[gnu::hot]] void Engine::transmit(Nanoseconds now) {

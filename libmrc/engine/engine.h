@@ -140,6 +140,7 @@ class Engine final : private FrameTap {
   size_t receive_closely(Nanoseconds now);
   void release_held(Nanoseconds now);
   void look_closely();
+  void give_turn(QueuePair& qp, Nanoseconds now);
   void dispatch(Plane plane, const RxFrame& frame, Nanoseconds now);
   void note_heard(size_t lane, std::span<const RxFrame> frames, Nanoseconds now);
   void deliver(QueuePair& qp, const Packet& packet, Plane plane, Nanoseconds now);

@@ -9,6 +9,7 @@ namespace mrc {
 
 void Engine::set_faults(std::unique_ptr<FaultInjector> faults, Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
+  const uint64_t sent_before = transmitter_.frames_sent();
   if (faults_ != nullptr && faults != nullptr) {
     faults->take_over(*faults_);
   } else if (faults_ != nullptr) {
@@ -20,14 +21,29 @@ void Engine::set_faults(std::unique_ptr<FaultInjector> faults, Nanoseconds clock
     faults_->set_now(now);
   }
   completions_.set_faults(faults_.get());
+  const bool was_disordered = services_.disorder != nullptr;
+  services_.disorder = faults_ != nullptr && faults_->disorders() ? faults_.get() : nullptr;
+  if (was_disordered && services_.disorder == nullptr)
+    for (QueuePair* qp : live_) give_turn(*qp, now);  // what was held back is placed now
   look_closely();
+  transmitter_.flush_all();
+  counters_.frames_sent += transmitter_.frames_sent() - sent_before;
   report();
+}
+
+void Engine::give_turn(QueuePair& qp, Nanoseconds now) {
+  qp.on_timer(services_, now);
+  schedule(qp);
+  after_work(qp, now);
 }
 
 // What was held back and is due by then goes on.
 void Engine::release_held(Nanoseconds until) {
   faults_->set_now(until);
   faults_->release(completions_);
+  faults_->release_writers([this](Qpn qpn) {
+    if (QueuePair* qp = find(qpn)) give_turn(*qp, time_);
+  });
   faults_->release([this](Plane plane, const RxFrame& frame) { dispatch(plane, frame, time_); });
 }
 

@@ -11,7 +11,14 @@ namespace mrc {
 namespace {
 
 constexpr uint32_t kOvertakersMax = 8;
+constexpr Nanoseconds kDisorderHold = kMillisecond;
+constexpr size_t kWritersMax = 4096;
+constexpr uint32_t kTailMax = 64;
 constexpr Nanoseconds kReorderPatience = kMillisecond;  // if nobody overtakes
+
+Nanoseconds hold_of(const FaultRule& rule) {
+  return rule.delay_ns != 0 ? rule.delay_ns : kDisorderHold;
+}
 
 bool holds_frames(FaultKind kind) {
   return kind == FaultKind::kDelay || kind == FaultKind::kReorder;
@@ -45,6 +52,10 @@ FaultInjector::FaultInjector(std::span<const Counted> rules, const Config& confi
       if (holds_frames(kind)) frames_.make_room();
     } else if (kind == FaultKind::kRequest) {
       request_rules_.push_back(state);
+    } else if (kind == FaultKind::kDisorder) {
+      disorder_rules_.push_back(state);
+      writers_.reserve(kWritersMax);
+      completions_.make_room();
     } else if (kind == FaultKind::kSlowCq || kind == FaultKind::kFullCq) {
       completion_rules_.push_back(state);
       if (kind == FaultKind::kSlowCq) completions_.make_room();
@@ -61,6 +72,8 @@ void FaultInjector::take_over(FaultInjector& before) {
   go_on(frame_rules_, before.frame_rules_);
   go_on(request_rules_, before.request_rules_);
   go_on(completion_rules_, before.completion_rules_);
+  go_on(disorder_rules_, before.disorder_rules_);
+  if (disorders()) std::swap(writers_, before.writers_);
   // What waits goes on waiting, although its rule may be gone.
   if (!before.frames_.empty()) std::swap(frames_, before.frames_);
   if (!before.completions_.empty()) std::swap(completions_, before.completions_);
@@ -68,7 +81,9 @@ void FaultInjector::take_over(FaultInjector& before) {
 }
 
 Nanoseconds FaultInjector::next_deadline() const {
-  return std::min(frames_.next_due(), completions_.next_due());
+  Nanoseconds first = std::min(frames_.next_due(), completions_.next_due());
+  for (const Writer& writer : writers_) first = std::min(first, writer.until);
+  return first;
 }
 
 void FaultInjector::count(FaultKind kind) {
@@ -258,10 +273,33 @@ CompletionFaults::Fate FaultInjector::on_completion(CompletionQueue& queue, cons
     completions_.hold(queue, completion, now_ + state.rule().delay_ns);
     return Fate::kTaken;
   }
+  for (RuleState& state : disorder_rules_) {
+    if ((state.rule().qpn != 0 && completion.qpn != Qpn{state.rule().qpn}) || completions_.full()) continue;
+    // Some at once, some late: who waits for one thing must not conclude another from it.
+    if (state.next() % 2 == 0) continue;
+    completions_.hold(queue, completion, now_ + state.next() % hold_of(state.rule()));
+    return Fate::kTaken;
+  }
   if (!completions_.holds_of(queue)) return Fate::kPass;
   if (completions_.full()) return Fate::kOverrun;  // it must not overtake
   completions_.hold(queue, completion, now_);
   return Fate::kTaken;
+}
+
+// The last bytes of a message are there at once, whatever is before them is not; and of all packets none
+// knows when the others come.
+std::optional<Disorder::Held> FaultInjector::on_write(Qpn qpn, uint32_t bytes, bool ends_message) {
+  for (RuleState& state : disorder_rules_) {
+    if (state.rule().qpn != 0 && qpn != Qpn{state.rule().qpn}) continue;
+    if (writers_.size() == writers_.capacity() || !state.hits()) continue;
+    count(FaultKind::kDisorder);
+    const Nanoseconds hold = hold_of(state.rule());
+    const Nanoseconds until = now_ + hold / 2 + state.next() % (hold / 2 + 1);
+    const uint32_t tail = ends_message ? 1 + static_cast<uint32_t>(state.next() % kTailMax) : 0;
+    writers_.push_back({qpn, until});
+    return Held{std::min(tail, bytes), until};
+  }
+  return std::nullopt;
 }
 
 void FaultInjector::release(CompletionSink& sink) {

@@ -21,10 +21,11 @@
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_faults.h"
 #include "libmrc/work/completion_sink.h"
+#include "libmrc/work/disorder.h"
 
 namespace mrc {
 
-class FaultInjector final : public CompletionFaults {
+class FaultInjector final : public CompletionFaults, public Disorder {
  public:
   struct Counted {
     FaultRule rule;
@@ -72,6 +73,24 @@ class FaultInjector final : public CompletionFaults {
   void release(CompletionSink& sink);
   void forget(Qpn qpn) { completions_.forget(qpn); }
 
+  // --- disorder ---
+  bool disorders() const { return !disorder_rules_.empty(); }
+  std::optional<Held> on_write(Qpn qpn, uint32_t bytes, bool ends_message) override;
+  // The queue pairs with WRITEs that are to be placed now: go(qpn).
+  template <typename Go>
+  void release_writers(Go&& go) {
+    for (size_t i = 0; i < writers_.size();) {
+      if (writers_[i].until > now_) {
+        ++i;
+        continue;
+      }
+      const Qpn qpn = writers_[i].qpn;
+      writers_[i] = writers_.back();
+      writers_.pop_back();
+      go(qpn);
+    }
+  }
+
   void set_counters(Counters* counters) { counters_ = counters; }
 
  private:
@@ -86,6 +105,12 @@ class FaultInjector final : public CompletionFaults {
   std::vector<RuleState> frame_rules_;
   std::vector<RuleState> request_rules_;
   std::vector<RuleState> completion_rules_;
+  std::vector<RuleState> disorder_rules_;
+  struct Writer {
+    Qpn qpn;
+    Nanoseconds until;
+  };
+  std::vector<Writer> writers_;  // with WRITEs that are held back
   HeldFrames frames_;
   HeldCompletions completions_;
   std::array<uint8_t, kFrameBytesMax> scratch_;

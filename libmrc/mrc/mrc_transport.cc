@@ -117,6 +117,7 @@ void MrcTransport::on_timer(Context& cx) {
       connection_.extension == PeerExtension::kUnknown)
     connection_.extension = PeerExtension::kUnanswered;
   if (sending_) requester_.on_timer(cx);
+  responder_.release_writes(cx, requester_);
 }
 
 }  // namespace mrc

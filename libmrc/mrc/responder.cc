@@ -156,7 +156,7 @@ Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* p
 
 Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint8_t* passing) {
   uint8_t* to = nullptr;
-  if (!memory_allows(cx, packet, &to)) {
+  if (!memory_allows(cx, packet.bth.opcode, packet.reth, packet.payload.size(), &to)) {
     if (cx.connection.lossy) return lose(cx, packet, passing);
     refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
@@ -170,6 +170,8 @@ Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint
     *passing |= ReceiveWindow::kConsumesReceive;
   }
   if (!packet.payload.empty()) {
+    if (cx.services.disorder != nullptr && hold_write(cx, packet, to)) [[unlikely]]
+      return Placed::kRecorded;
     const uint32_t losses = cx.services.memory.losses();
     order_.place(window_, packet.bth.psn, to, packet.payload);
     if (cx.services.memory.losses() != losses) {
@@ -200,17 +202,15 @@ Responder::Placed Responder::lose(Context& cx, const Packet& packet, uint8_t* pa
 // MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
 // start of a First and the end of a Last give all of it, and around a Middle there is at least one path MTU
 // before and one byte behind.
-bool Responder::memory_allows(Context& cx, const Packet& packet, uint8_t** to) const {
-  const Reth& reth = packet.reth;
+bool Responder::memory_allows(Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes,
+                              uint8_t** to) const {
   if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
   if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
   const MemoryRegion* region = cx.services.memory.find(reth.key);
   const Accessor& by = cx.connection.domain;
   if (region == nullptr || region->domain != by.domain || (region->access & kRemoteWrite) == 0) return false;
   if (region->owner != Qpn{} && region->owner != by.qpn) return false;
-  const uint64_t bytes = packet.payload.size();
   if (!region->contains(reth.address, bytes) || reth.message_bytes > region->bytes) return false;
-  const Opcode opcode = packet.bth.opcode;
   if (is_message_start(opcode)) {
     if (!region->contains(reth.address, reth.message_bytes)) return false;
   } else if (is_message_end(opcode)) {
@@ -414,6 +414,8 @@ void Responder::refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* pass
 
 void Responder::advance(Context& cx, Requester& requester) {
   while (!nak_) {
+    if (held_ != nullptr && waits_for_held()) [[unlikely]]
+      return;
     const uint8_t passing = window_.pass();
     if (passing == ReceiveWindow::kNothing) return;
     const Psn psn = window_.cumulative();

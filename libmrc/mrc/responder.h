@@ -5,11 +5,13 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "libmrc/containers/growing_ring.h"
 #include "libmrc/mrc/answers.h"
+#include "libmrc/mrc/held_writes.h"
 #include "libmrc/mrc/write_order.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
@@ -30,6 +32,8 @@ class Responder {
   void on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester);
   void on_trimmed(Context& cx, const Packet& packet, Plane plane);
   void on_probe(Context& cx, const Packet& packet, Plane plane);
+  // Places what is due of WRITEs that were held back (disorder).
+  void release_writes(Context& cx, Requester& requester);
   // A request for a queue pair that has ended with a NAK: the requester may not have heard it.
   void repeat_nak(Context& cx, Plane plane);
   // Ends the connection because of a request that has had its turn already.
@@ -91,7 +95,9 @@ class Responder {
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
   Placed lose(Context& cx, const Packet& packet, uint8_t* passing);
-  bool memory_allows(Context& cx, const Packet& packet, uint8_t** to) const;
+  bool memory_allows(Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes, uint8_t** to) const;
+  bool hold_write(Context& cx, const Packet& packet, uint8_t* to);
+  bool waits_for_held();
   void refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
 
   void advance(Context& cx, Requester& requester);
@@ -111,10 +117,11 @@ class Responder {
   const TransportConfig* config_ = nullptr;
   ReceiveWindow window_;
   WriteOrder order_;
-  uint32_t msn_ = 0;              // messages completed in order
-  uint64_t received_bytes_ = 0;   // of new packets, nominal (SPEC 8.3.1)
-  bool nothing_follows_ = false;  // behind the cumulative PSN, as far as the requester has said
-  uint32_t unsacked_bytes_ = 0;   // MRC 3.1, sack_trigger_cnt
+  std::unique_ptr<HeldWrites> held_;  // made with the first one
+  uint32_t msn_ = 0;                  // messages completed in order
+  uint64_t received_bytes_ = 0;       // of new packets, nominal (SPEC 8.3.1)
+  bool nothing_follows_ = false;      // behind the cumulative PSN, as far as the requester has said
+  uint32_t unsacked_bytes_ = 0;       // MRC 3.1, sack_trigger_cnt
   bool anything_received_ = false;
   bool sack_due_ = false;
   bool sack_wanted_ = false;  // an ACK alone does not do

@@ -43,11 +43,16 @@ bool WriteOrder::grow(const ReceiveWindow& window, Psn psn) noexcept {
 }
 
 void WriteOrder::place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) {
+  place_part(window, psn, to, payload);
+  claim(window, psn, to, payload.size());
+}
+
+void WriteOrder::place_part(const ReceiveWindow& window, Psn psn, uint8_t* to,
+                            std::span<const uint8_t> payload) {
   if (psn < window.highest() && may_be_overwritten(window.highest(), psn, to, payload.size()))
     copy_rest(window, psn, to, payload);
   else
     place_bytes(to, payload.data(), payload.size());
-  if (psn != window.expected()) remember(window.highest(), psn, to, payload.size());
 }
 
 // What is left in newest_ from long ago, or from the start, is above everything that has come: PSNs wrap.

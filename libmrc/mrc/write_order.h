@@ -26,6 +26,12 @@ class WriteOrder {
   // Copies the payload of a packet that is new to the window and has its place, except where a later packet
   // has written already.
   void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
+  // The same in parts: first the place is claimed, then parts of the payload are copied, in any order, as
+  // long as the packet is not passed.
+  void claim(const ReceiveWindow& window, Psn psn, uint8_t* to, size_t bytes) {
+    if (psn != window.expected()) remember(window.highest(), psn, to, bytes);
+  }
+  void place_part(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> part);
   // A packet that is new to the window and writes nothing.
   void pass_over(const ReceiveWindow& window, Psn psn) {
     if (has_place(window, psn)) written_.at(psn.value()).bytes = 0;

@@ -25,13 +25,15 @@ enum class FaultKind : uint8_t {
   // Calls of verbs, and asynchronous events.
   kCall,
   kEvent,
+  // Orders that are legal but unusual.
+  kDisorder,
 };
-inline constexpr size_t kFaultKinds = 13;
+inline constexpr size_t kFaultKinds = 14;
 using FaultCounts = std::array<uint64_t, kFaultKinds>;
 
 inline constexpr std::array<const char*, kFaultKinds> kFaultNames = {
-    "drop",       "corrupt", "duplicate", "delay",   "reorder", "trim", "mark",
-    "black-hole", "request", "slow-cq",   "full-cq", "call",    "event"};
+    "drop",       "corrupt", "duplicate", "delay",   "reorder", "trim",  "mark",
+    "black-hole", "request", "slow-cq",   "full-cq", "call",    "event", "disorder"};
 constexpr const char* to_string(FaultKind kind) {
   return kFaultNames[static_cast<size_t>(kind)];
 }

@@ -19,6 +19,7 @@
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_sink.h"
+#include "libmrc/work/disorder.h"
 
 namespace mrc {
 
@@ -37,7 +38,8 @@ struct Services {
   PlaneMask ports_up;       // local ports that have a link
   // When something last came from another host by a plane, whatever it was; 0 = never.
   std::array<Nanoseconds, kPlanesMax> heard_at{};
-  uint32_t receiving = 0;  // queue pairs that something came for within a millisecond, of late
+  Disorder* disorder = nullptr;  // null: WRITEs are placed as they come
+  uint32_t receiving = 0;        // queue pairs that something came for within a millisecond, of late
 };
 
 // The source address of an outer header around packets of `inner`.
