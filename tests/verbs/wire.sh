@@ -694,6 +694,25 @@ threads = 2'
     awk -v bare="$bare" -v write="$write" 'BEGIN { printf "%.2f (wanted: 0.70)\n", write / bare; exit write < 0.5 * bare }' ||
       fail 'less than half'
     ;;
+  cost) # CPU time of a frame by our packet sockets and by DPDK's own driver, in turn
+    network 0
+    ip link add left mtu 4300 netns "$a" type veth peer name right mtu 4300 netns "$a"
+    inside "$a" ip link set left up
+    inside "$a" ip link set right up
+    for frames in '4096 32' '64 32' '64 1'; do
+      rm -f "$scratch"/{sockets,dpdk}
+      for _ in 1 2 3; do
+        for by in sockets dpdk; do
+          # shellcheck disable=SC2086
+          inside "$a" timeout 60 "$bin/wire_cost" "$by" left right $frames >>"$scratch/$by" || fail "wire_cost $by ended with status $?"
+        done
+      done
+      ours=$(median <"$scratch/sockets") theirs=$(median <"$scratch/dpdk")
+      awk -v f="$frames" -v ours="$ours" -v theirs="$theirs" 'BEGIN { split(f, n)
+        printf "%4d bytes, bursts of %2d: %d ns per frame, DPDK %d ns, ratio %.2f\n", n[1], n[2], ours, theirs, ours / theirs
+        exit ours > 1.25 * theirs }' || fail 'packet sockets cost more than the driver that they replace'
+    done
+    ;;
   mtu_too_large)
     network 1 1500
     settings 1 '[device]

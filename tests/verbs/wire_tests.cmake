@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Two hosts on real interfaces: network namespaces and veth pairs, made by the tests themselves, as root.
-add_executable(bare_wire bare_wire.cc)
-target_link_libraries(bare_wire PRIVATE mrc_dpdk_io)
-target_compile_options(bare_wire PRIVATE $<$<CONFIG:Release>:-O2>)  # it measures
+# These two measure.
+foreach(program bare_wire wire_cost)
+  add_executable(${program} ${program}.cc)
+  target_link_libraries(${program} PRIVATE mrc_dpdk_io)
+  target_compile_options(${program} PRIVATE $<$<CONFIG:Release>:-O2>)
+endforeach()
+target_include_directories(wire_cost SYSTEM PRIVATE ${DPDK_INCLUDE_DIRS})
+target_compile_options(wire_cost PRIVATE "SHELL:-include rte_config.h")
+foreach(flag ${DPDK_CFLAGS_OTHER})
+  if(flag MATCHES "^-m")
+    target_compile_options(wire_cost PRIVATE ${flag})
+  endif()
+endforeach()
 
 # The case "rate" is a measurement, for a quiet machine: wire.sh SOURCE_DIR BUILD_DIR rate
 if(NOT MRC_SANITIZE)
-  foreach(case write_bw_1 write_bw_4 write_lat small_mtu ipv6 flap recreated two_pairs local_only ethdev srv6 stranger mckey raw mtu_too_large
+  foreach(case write_bw_1 write_bw_4 write_lat small_mtu ipv6 flap recreated two_pairs local_only ethdev cost srv6 stranger mckey raw mtu_too_large
       no_interface no_privilege)
     mrc_verbs_test(wire_${case} 120 ${CMAKE_CURRENT_SOURCE_DIR}/wire.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${case})
   endforeach()
