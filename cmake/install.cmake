@@ -87,6 +87,9 @@ endforeach()
 # For Wireshark and tshark, which load it when they are told to (mrc(7)).
 install(FILES examples/wireshark/mrc.lua DESTINATION ${CMAKE_INSTALL_DATADIR}/mrc/wireshark COMPONENT programs)
 
+# For Grafana, which imports it.
+install(FILES examples/grafana/mrc.json DESTINATION ${CMAKE_INSTALL_DATADIR}/mrc/grafana COMPONENT programs)
+
 # mrc_gzip(SOURCE NAME): SOURCE with the version filled in, packed as NAME.gz, always to the same bytes.
 find_program(MRC_GZIP gzip REQUIRED)
 function(mrc_gzip source name)

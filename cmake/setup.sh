@@ -10,7 +10,7 @@ mrc_build_packages=(g++ cmake ninja-build pkg-config "${mrc_library_packages[@]}
 mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 util-linux)
 # What the tests of one build are made of and start; and what all of ./test needs besides.
 mrc_test_programs=(libgtest-dev python3 clang iputils-ping procps tcpdump tshark ucx-utils openmpi-bin libopenmpi-dev
-  libfabric-bin fio rdmacm-utils librdmacm-dev libgloo-dev tgt libiscsi-bin)
+  libfabric-bin prometheus-node-exporter fio rdmacm-utils librdmacm-dev libgloo-dev tgt libiscsi-bin)
 mrc_test_packages=("${mrc_test_programs[@]}" clang-format clang-tidy qemu-user busybox-static cpio kmod xz-utils
   mmdebstrap lintian dpkg-dev libclang-rt-dev spin valgrind)
 # All is built for the other architecture too and tried under qemu-user. The VM with soft-RoCE is of this one, the guest that

@@ -263,6 +263,7 @@ const std::vector<Setting>& settings() {
 
       share_users(),
       whole_number("mrcd", "threads", 1, Device::kShareThreadsMax, &Device::share_threads),
+      whole_number("mrcd", "metrics_port", 1, 65535, &Device::metrics_port),
   };
   return all;
 }

@@ -45,6 +45,7 @@ struct DeviceConfig {
   static constexpr uint32_t kShareThreadsMax = 16;
   uint32_t share_threads = 1;  // of mrcd: each has a pair of queues of every port that it shares
   TransportConfig transport = host_transport();
+  uint32_t metrics_port = 0;      // where mrcd serves the metrics, on loopback; 0: nowhere
   uint32_t trace_events = 0;      // kept of every queue pair, for mrcctl state
   std::vector<FaultRule> faults;  // that every process of this file injects
 };

@@ -16,6 +16,7 @@
 #include "examples/mrcctl/fault.h"
 #include "examples/mrcctl/install.h"
 #include "examples/mrcctl/state.h"
+#include "examples/shared/metrics_text.h"
 #include "examples/shared/stats_pages.h"
 #include "examples/terminal/program_words.h"
 
@@ -46,9 +47,11 @@ constexpr char kUsage[] =
     "       mrcctl capture FILE [--whole] [--device NAME] [--plane N] [--qpn N] [--direction in|out]\n"
     "                      [--class CLASS] [--count N] [--duration SECONDS] [--files N --bytes M]\n"
     "                                           packets of all programs to a pcapng file, '-' is standard\n"
-    "                                           output; their first 256 bytes, or --whole; --files: NAME.1 to\n"
+    "                                           output; their first 256 bytes, or --whole; --files: NAME.1 "
+    "to\n"
     "                                           NAME.N in turn, M bytes each. CLASS: write send read atomic\n"
     "                                           flush ack sack nack probe endpoint plain\n"
+    "       mrcctl export                       what the devices have counted, as OpenMetrics text\n"
     "       mrcctl doctor                       say how programs find the device on this machine; status 0: "
     "they can\n"
     "       mrcctl tree DIRECTORY               make a tree for SYSFS_PATH that shows the device\n"
@@ -133,11 +136,18 @@ int heal_all(mrc::FaultPage& page) {
   return 0;
 }
 
+int export_metrics(const std::string& run_directory) {
+  std::string text;
+  const bool there = mrc::metrics_text(run_directory, &text);
+  std::fprintf(there ? stdout : stderr, there ? "%s" : "%s\n", text.c_str());
+  return there && std::fflush(stdout) == 0 ? 0 : 1;
+}
+
 // How many words a command has, the program's name and its own among them; 0: there is no such command.
 int words_of(std::string_view command) {
   if (command == "plane") return 4;
   if (command == "tree") return 3;
-  for (const std::string_view alone : {"planes", "heal", "state", "doctor"})
+  for (const std::string_view alone : {"planes", "heal", "state", "export", "doctor"})
     if (command == alone) return 2;
   return 0;
 }
@@ -177,6 +187,8 @@ int main(int argc, char** argv) {
     status = mrc::fault_command(*page, run_directory, argc - 2, argv + 2);
   else if (command == "state")
     status = mrc::show_state(run_directory);
+  else if (command == "export")
+    status = export_metrics(run_directory);
   else if (command == "planes")
     status = show_planes(run_directory, *page);
   else if (command == "heal")

@@ -17,11 +17,13 @@
 #include <string>
 #include <thread>
 
+#include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/port_sharer.h"
 #include "dpdk_io/settings/device_config.h"
 #include "dpdk_io/share/share_message.h"
 #include "dpdk_io/wire/interface_mtu.h"
 #include "examples/mrcd/daemon_socket.h"
+#include "examples/mrcd/metrics_server.h"
 #include "examples/mrcd/mount_quota.h"
 #include "examples/terminal/program_words.h"
 #include "providers/mrc/presence/fuse_broker.h"
@@ -35,7 +37,8 @@ constexpr char kUsage[] =
     "/run/mrcd/broker), a path with a / in it. Where the settings (MRC_CONFIG) have a [[port]] with\n"
     "share = \"mrcd\" it opens that and shares it between programs, through MRC_PORTS (/run/mrcd/ports).\n"
     "No user has more than N (256) files, nor programs that share, at a time. It stays in the foreground\n"
-    "and ends with SIGTERM or SIGINT.\n";
+    "and ends with SIGTERM or SIGINT. Where the settings have metrics_port = N in [mrcd] it serves the\n"
+    "metrics of the run directory (MRC_RUNDIR, else root's own) at http://127.0.0.1:N/metrics.\n";
 
 constexpr size_t kPerUser = 256;
 
@@ -135,6 +138,18 @@ class Ports {
   std::thread thread_;
 };
 
+bool serve_metrics(const mrc::DeviceConfig& config, mrc::MetricsServer* server, std::string* error) {
+  std::string run_directory;
+  if (!mrc::open_run_directory(&run_directory, error) ||
+      !server->open(static_cast<uint16_t>(config.metrics_port), error))
+    return false;
+  server->run_beside(run_directory);
+  std::printf("mrcd: metrics of %s at http://127.0.0.1:%u/metrics\n", run_directory.c_str(),
+              config.metrics_port);
+  std::fflush(stdout);
+  return true;
+}
+
 // Whole numbers from 1 on; 0: it is none.
 size_t number_in(const char* word) {
   char* end = nullptr;
@@ -173,6 +188,8 @@ int main(int argc, char** argv) {
   mrc::DaemonSocket socket;
   if (has_fuse && !socket.listen_at(path, 0, &error)) return fail(error);
   if (!has_fuse) std::fprintf(stderr, "mrcd: no FUSE files for programs: %s\n", error.c_str());
+  mrc::MetricsServer metrics;
+  if (config.metrics_port != 0 && !serve_metrics(config, &metrics, &error)) return fail(error);
   Ports ports;
   if (has_ports && !ports.open(config, limit, &error)) return fail(error);
   if (!has_fuse) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <vector>
 
+#include "dpdk_io/host/totals_page.h"
 #include "examples/mrcrun/view.h"
 #include "providers/mrc/presence/class_tree.h"
 #include "providers/mrc/presence/gid_table.h"
@@ -36,7 +37,8 @@ bool is_rdma(const fs::path& name) {
 
 // The old classes by bind mounts, so that what appears in them later is seen. The two of RDMA are made anew:
 // ours, and links to what the kernel has of its own.
-bool fill_classes(const fs::path& stage, const std::string& device, std::string* error) {
+bool fill_classes(const fs::path& stage, const std::string& device, const std::string& counters,
+                  std::string* error) {
   const fs::path host = stage / ".host";
   if (mkdir(host.c_str(), 0755) != 0 || !bind_mount(kClass, host)) return false;
   for (const fs::directory_entry& entry : entries_of(kClass)) {
@@ -45,7 +47,7 @@ bool fill_classes(const fs::path& stage, const std::string& device, std::string*
     const fs::path to = stage / name;
     if (mkdir(to.c_str(), 0755) != 0 || !bind_mount(entry.path(), to)) return false;
   }
-  std::vector<provider::TreeEntry> tree = provider::class_tree(device, provider::read_gid_table());
+  std::vector<provider::TreeEntry> tree = provider::class_tree(device, provider::read_gid_table(), counters);
   for (provider::TreeEntry& entry : tree) entry.path.erase(0, std::strlen("class/"));
   for (const char* name : {"infiniband", "infiniband_verbs"})
     for (const fs::directory_entry& entry : entries_of(host / name)) {
@@ -80,9 +82,11 @@ bool show_in_place(const std::string& run_directory, const std::string& device, 
   }
   const std::string classes = run_directory + "/class";
   const std::string drivers = run_directory + "/drivers";
+  const std::string counters = make_counter_folder(run_directory, device);
   errno = 0;
-  if (mount_stage(classes) && fill_classes(classes, device, error) && move_mount_to(classes, kClass) &&
-      mount_stage(drivers) && fill_drivers(drivers, provider) && move_mount_to(drivers, kDrivers))
+  if (mount_stage(classes) && fill_classes(classes, device, counters, error) &&
+      move_mount_to(classes, kClass) && mount_stage(drivers) && fill_drivers(drivers, provider) &&
+      move_mount_to(drivers, kDrivers))
     return true;
   if (error->empty()) *error = std::strerror(errno);
   *error = "a view of " + kClass.string() + " and " + kDrivers.string() + " cannot be made: " + *error;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "dpdk_io/host/private_file.h"
+#include "dpdk_io/host/totals_page.h"
 #include "examples/mrcrun/view.h"
 #include "providers/mrc/presence/class_tree.h"
 #include "providers/mrc/presence/gid_table.h"
@@ -88,7 +89,8 @@ std::vector<std::string> list_trees(const std::string& directory, bool unfinishe
 
 bool make_sysfs_view(const std::string& run_directory, const std::string& device, std::string* path,
                      std::string* error) {
-  const auto tree = provider::sysfs_view(device, provider::read_gid_table());
+  const auto tree =
+      provider::sysfs_view(device, provider::read_gid_table(), make_counter_folder(run_directory, device));
   *path = run_directory + "/" + kPrefix + provider::tree_name(tree);
   const DirectoryLock lock(run_directory);
   if (!lock.held()) {

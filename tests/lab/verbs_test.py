@@ -208,7 +208,7 @@ def case_dissector(program):
     """Wireshark's dissector reads every packet of a fabric that loses, marks and trims, as our own decoder does."""
     # tests/wireshark is a room of its own.
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'wireshark'))
-    from decoded import compare, frames_with  # pylint: disable=import-outside-toplevel
+    from decoded import compare, notes_in  # pylint: disable=import-outside-toplevel
     lab = Lab(program, '--planes', '2', '--spines', '2').needs_bpf()
     lab.fault('paths loss 2%, all ce 5%, p1l1:p1s1 trim 5%, p1s1:p1l2 trim 5%')
     captures = [LeafCapture(lab, f'p1l{number}', f'h{number}', 600) for number in (1, 2)]
@@ -226,9 +226,9 @@ def case_dissector(program):
         opcodes |= {frame['mrc.bth.opcode'] for frame in mrc}
     # Atomics, their answers, SENDs, WRITEs or READs, and feedback: which of the last tools is seen depends on the count.
     check({0xDC, 0xD1} < opcodes and len(opcodes) >= 6, f'opcodes {[hex(code) for code in sorted(opcodes)]}')
-    for note in ('trim', 'mark', 'gap', 'retransmission'):
-        seen = [number for capture in captures for number in frames_with(capture.file, f'mrc.expert.{note}')]
-        check(seen, f'no frame has the note "{note}"')
+    notes = [notes_in(capture.file, 'trim', 'mark', 'gap', 'retransmission') for capture in captures]
+    for note in notes[0]:
+        check(any(seen[note] for seen in notes), f'no frame has the note "{note}"')
 
 
 class Silence:

@@ -28,7 +28,7 @@ shows_device() {
 prefix=$scratch/a
 install_to "$prefix"
 for file in bin/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab,mrc_perf} sbin/mrcd "$libdir"/{libmrc.so.1,libmrc.so,pkgconfig/mrc.pc} \
-  "$libdir/libibverbs/libmrc-rdmav34.so" lib/systemd/system/mrcd.service share/mrc/wireshark/mrc.lua share/man/man7/mrc.7.gz \
+  "$libdir/libibverbs/libmrc-rdmav34.so" lib/systemd/system/mrcd.service share/mrc/wireshark/mrc.lua share/mrc/grafana/mrc.json share/man/man7/mrc.7.gz \
   share/bash-completion/completions/{mrcrun,mrcctl,mrcd,mrc_top,mrc_bench,mrc_lab,mrc_perf} \
   share/man/man1/{mrcrun,mrcctl,mrc_top,mrc_bench,mrc_lab,mrc_perf}.1.gz share/man/man8/mrcd.8.gz \
   include/mrc/{mrc,mrc_api_ver,mrc_ctl,mrc_ctl_api_ver,mrcdv}.h "$libdir"/cmake/mrc/mrcConfig{,Version}.cmake \

@@ -7,7 +7,7 @@ import struct
 import sys
 import tempfile
 
-from decoded import HERE, check, compare, frames_with, tshark, write_capture
+from decoded import HERE, check, compare, frames_with, notes_in, tshark, write_capture
 
 VECTORS = os.path.join(HERE, '..', 'unit', 'golden', 'vectors.h')
 ETHERNET, IPV4, IPV6, UDP = 14, 20, 40, 8
@@ -95,9 +95,10 @@ def case_notes(program, file):
         write(9, qpn=0x000103),              # 15: another queue pair begins anywhere
     ]
     write_capture(file, frames)
-    for note, where in {'gap': [3], 'missing': [5], 'retransmission': [6, 13], 'mark': [7, 8], 'icrc': [9],
-                        'trim': [10, 11], 'nack': [12], 'duplicate': [14], 'short': [], 'opcode': []}.items():
-        equal(frames_with(file, f'mrc.expert.{note}'), where, f'frames with the note "{note}"')
+    expected = {'gap': [3], 'missing': [5], 'retransmission': [6, 13], 'mark': [7, 8], 'icrc': [9], 'trim': [10, 11],
+                'nack': [12], 'duplicate': [14], 'short': [], 'opcode': []}
+    equal(notes_in(file, *expected), expected, 'frames with each note')
+    equal(frames_with(file, 'mrc.expert.retransmission'), [6, 13], 'frames that a filter finds')
     equal(tshark(file, '-Y', 'mrc.gap', '-T', 'fields', '-e', 'mrc.gap'), ['2'], 'PSNs that the gap has')
     compare(program, file)
 

@@ -87,7 +87,8 @@ std::string device_file_name(const std::string& device) {
   return "uverbs-" + device;  // never the name of a kernel's device: those are uverbsN
 }
 
-std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gids) {
+std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gids,
+                                  const std::string& counters) {
   std::vector<TreeEntry> tree;
   const auto add = [&](const std::string& path, const std::string& content) {
     tree.push_back({path, content});
@@ -119,6 +120,9 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
   add(port + "/lid_mask_count", "0");
   add(port + "/cap_mask", "0x04000000");
   add(port + "/pkeys/0", "0xffff");
+  if (!counters.empty())
+    for (const char* folder : {"/counters", "/hw_counters"})
+      tree.push_back({port + folder, counters + folder, true});
   // Every entry of the table needs all three files. Of a free one the kernel shows a GID of zeros, and the
   // other two cannot be read.
   const std::string gid = port + "/gids/";
@@ -141,8 +145,9 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
   return tree;
 }
 
-std::vector<TreeEntry> sysfs_view(const std::string& device, const GidTable& gids) {
-  std::vector<TreeEntry> tree = class_tree(device, gids);
+std::vector<TreeEntry> sysfs_view(const std::string& device, const GidTable& gids,
+                                  const std::string& counters) {
+  std::vector<TreeEntry> tree = class_tree(device, gids, counters);
   link_rest("", {"class"}, &tree);
   link_rest("class", {"infiniband", "infiniband_verbs"}, &tree);
   link_rest(kInfiniband, {device}, &tree);

@@ -16,11 +16,14 @@ struct TreeEntry {
   bool is_link = false;
 };
 
-// class/infiniband and class/infiniband_verbs with the device in them.
-std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gids);
+// class/infiniband and class/infiniband_verbs with the device in them. `counters` is the folder with those of
+// its port (make_counter_folder()); empty: none are shown.
+std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gids,
+                                  const std::string& counters = {});
 
 // class_tree() and links to everything else in /sys, RDMA devices of the kernel included.
-std::vector<TreeEntry> sysfs_view(const std::string& device, const GidTable& gids);
+std::vector<TreeEntry> sysfs_view(const std::string& device, const GidTable& gids,
+                                  const std::string& counters = {});
 
 // Writes the tree into a directory that exists and is empty. False: `error` says why.
 bool write_tree(const std::string& directory, const std::vector<TreeEntry>& tree, std::string* error);

@@ -124,6 +124,7 @@ int Progress::start(const Parts& parts, const std::string& device) {
   ports_ = parts.ports;
   stats_ = parts.stats;
   capture_ = parts.capture;
+  totals_ = parts.totals;
   news_ = parts.news;
   profiles_ = parts.profiles;
   shard_ = parts.shard;
@@ -187,7 +188,9 @@ void Progress::say_last_words() {
   engine_->answer_all(clock_now());
   memory_guard_.leave();
   ports_->say_good_bye();
+  totals_->update(engine_->counters());
   lock_.unlock();
+  totals_->show_last();
 }
 
 // --- application threads ---
@@ -332,12 +335,14 @@ void Progress::housekeeping(Nanoseconds now) {
     next_stats_ = now + kStatsInterval;
     try {
       capture_->follow(*engine_, now);
+      totals_->update(engine_->counters());
       stats_->update(*engine_, now);
     } catch (const std::bad_alloc&) {
       // A state that does not fit is not told.
     }
     unlock();
     stats_->answer();
+    totals_->show(now);
   }
   if (capture_->listens()) hear_others();
 }

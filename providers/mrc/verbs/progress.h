@@ -21,6 +21,7 @@
 #include "providers/mrc/verbs/memory_guard.h"
 #include "providers/mrc/verbs/spin_lock.h"
 #include "providers/mrc/verbs/stats_writer.h"
+#include "providers/mrc/verbs/totals_writer.h"
 #include "providers/mrc/verbs/window_news.h"
 
 namespace mrc::provider {
@@ -55,6 +56,7 @@ class Progress {
     DevicePorts* ports = nullptr;
     StatsWriter* stats = nullptr;
     CaptureTap* capture = nullptr;
+    TotalsWriter* totals = nullptr;
     WindowNews* news = nullptr;
     ControlProfiles* profiles = nullptr;
     Shard* shard = nullptr;
@@ -130,6 +132,7 @@ class Progress {
   DevicePorts* ports_ = nullptr;
   StatsWriter* stats_ = nullptr;
   CaptureTap* capture_ = nullptr;
+  TotalsWriter* totals_ = nullptr;
   WindowNews* news_ = nullptr;
   ControlProfiles* profiles_ = nullptr;
   Shard* shard_ = nullptr;

@@ -73,12 +73,14 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
       std::make_unique<StatsWriter>(ports_->run_directory(), ports_->slot(), name_.c_str(), config.planes);
   capture_ = std::make_unique<CaptureTap>(
       ports_->run_directory(), name_, index_ == 0 ? CaptureTap::Hears::kOthers : CaptureTap::Hears::kNothing);
+  totals_ = std::make_unique<TotalsWriter>(ports_->run_directory(), name_);
   return 0;
 }
 
 int Shard::run(std::string* error) {
-  const int result = progress_.start(
-      {engine_.get(), ports_.get(), stats_.get(), capture_.get(), &news_, profiles_.get(), this}, name_);
+  const int result = progress_.start({engine_.get(), ports_.get(), stats_.get(), capture_.get(),
+                                      totals_.get(), &news_, profiles_.get(), this},
+                                     name_);
   if (result != 0)
     *error = "mrc: " + name_ + " cannot start its thread; " + std::strerror(result) +
              "; raise the limit of processes";
@@ -87,6 +89,11 @@ int Shard::run(std::string* error) {
 
 void Shard::stop() {
   progress_.stop();
+  if (totals_ != nullptr && engine_ != nullptr) {
+    totals_->update(engine_->counters());
+    totals_->show_last();
+  }
+  totals_.reset();
   stats_.reset();
   engine_.reset();
   capture_.reset();

@@ -16,6 +16,7 @@
 #include "providers/mrc/verbs/progress.h"
 #include "providers/mrc/verbs/stats_writer.h"
 #include "providers/mrc/verbs/system_random.h"
+#include "providers/mrc/verbs/totals_writer.h"
 #include "providers/mrc/verbs/window_news.h"
 
 namespace mrc::provider {
@@ -86,6 +87,7 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<StatsWriter> stats_;
   std::unique_ptr<CaptureTap> capture_;
+  std::unique_ptr<TotalsWriter> totals_;
   Progress progress_;
 };
 
