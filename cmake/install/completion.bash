@@ -73,7 +73,10 @@ _mrc_top() {
 
 _mrc_bench() {
   local cur=${COMP_WORDS[COMP_CWORD]}
-  [[ ${COMP_WORDS[COMP_CWORD - 1]} == --seconds ]] || _mrc_offer --quick --bare --json --seconds --help --version
+  case ${COMP_WORDS[COMP_CWORD - 1]} in
+    --only | --seconds | --rounds) ;;
+    *) _mrc_offer --quick --bare --json --markdown --only --seconds --rounds --help --version ;;
+  esac
 }
 
 _mrc_perf() {

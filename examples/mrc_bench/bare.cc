@@ -297,10 +297,6 @@ double bare_half_round_trip_us(const BareRun& run) {
   return run_pair(run, {"pong", yields}, {"ping", std::to_string(run.seconds), yields});
 }
 
-bool is_bare_role(int count, char** words) {
-  return count > 2 && std::strcmp(words[1], "--role") == 0;
-}
-
 int run_bare_role(int count, char** words) {
   const auto number = [&](int i) { return i < count ? std::atof(words[i]) : 0; };
   const auto slot = [&] { return static_cast<uint32_t>(number(3)); };

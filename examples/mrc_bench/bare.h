@@ -20,8 +20,7 @@ struct BareRun {
 double bare_gigabits(const BareRun& run);
 double bare_half_round_trip_us(const BareRun& run);
 
-// What the processes do that the functions above start: arguments after the program's name.
-bool is_bare_role(int count, char** words);
+// What the processes do that the functions above start: --role and its words. 2: there is no such role.
 int run_bare_role(int count, char** words);
 
 }  // namespace mrc::bench

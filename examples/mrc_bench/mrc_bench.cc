@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mrc_bench: how much of what the bare ports can do is left when verbs and the transport stand on top of
-// them. Both are measured in the same run, in turn, because machines have slow minutes; medians and ratios
-// count.
-#include <sched.h>
-#include <unistd.h>
-
+// mrc_bench: what programs reach on mrc0, beside what they are compared with: the bare link under it, kernel
+// TCP, UCX over TCP, itself with less to do. All in the same run, in turn, because machines have slow
+// minutes; medians and ratios count.
 #include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "examples/mrc_bench/bare.h"
-#include "examples/mrc_bench/perftest.h"
+#include "examples/mrc_bench/report.h"
+#include "examples/mrc_bench/rows.h"
+#include "examples/mrc_bench/tcp.h"
+#include "examples/mrc_bench/verbs_role.h"
 #include "examples/shared/child_process.h"
 #include "examples/terminal/program_words.h"
 
@@ -24,194 +23,116 @@ namespace {
 
 struct Options {
   bool json = false;
-  bool bare_only = false;
-  double seconds = 2;
+  bool markdown = false;
+  Scale scale;
   int rounds = 5;
-  double budget_seconds = 1e9;  // nothing is begun that would probably end later
+  double budget_seconds = 1e9;  // no round is begun that would probably end later
+  std::string only;             // rows whose name has this in it
 };
-
-struct Row {
-  const char* name;
-  const char* unit;
-  const char* what;  // for the table
-  std::function<double()> ours;
-  std::function<double()> reference;
-  std::vector<double> ours_seen;
-  std::vector<double> reference_seen;
-};
-
-double median(std::vector<double> values) {
-  std::erase(values, 0.0);  // failed runs
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-std::string own_path() {
-  char path[PATH_MAX];
-  const ssize_t bytes = readlink("/proc/self/exe", path, sizeof path);
-  return bytes > 0 ? std::string(path, static_cast<size_t>(bytes)) : "mrc_bench";
-}
-
-// The CPUs that this process may use; at least one.
-std::vector<int> allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof set, &set);
-  std::vector<int> cpus;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-    if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-  if (cpus.empty()) cpus.push_back(0);
-  return cpus;
-}
-
-std::string count_for(double seconds, double per_second) {
-  return std::to_string(std::max(1000L, static_cast<long>(seconds * per_second)));
-}
-
-std::vector<Row> make_rows(const Options& options) {
-  constexpr size_t kBandwidthAverage = 3;
-  constexpr size_t kTypicalLatency = 4;
-  const std::string program = own_path();
-  const std::string mrcrun = program.substr(0, program.rfind('/') + 1) + "mrcrun";
-  const std::vector<int> cpus = allowed_cpus();
-  const double limit = options.seconds * 20 + 6;
-  const PerftestRun write_bw{mrcrun,
-                             {"ib_write_bw", "--report_gbits", "-n", count_for(options.seconds, 20'000)},
-                             kBandwidthAverage,
-                             "65536",
-                             -1,
-                             limit};
-  PerftestRun write_lat{
-      mrcrun, {"ib_write_lat", "-n", count_for(options.seconds, 50'000)}, kTypicalLatency, "8", -1, limit};
-  PerftestRun write_lat_one = write_lat;
-  write_lat_one.cpu = cpus.front();
-  // perftest, too, writes the same 64 KiB again and again.
-  const BareRun stream{program, options.seconds, 64 << 10};
-  const BareRun cold_stream{program, options.seconds, 64 << 20};
-  const BareRun ping{program, options.seconds, 0, cpus.front(), cpus.back()};
-  const BareRun ping_one{program, options.seconds, 0, cpus.front(), cpus.front()};
-  std::vector<Row> rows = {
-      {"write_bw_64k",
-       "Gb/s",
-       "ib_write_bw -s 65536, against a copied stream of 4 KiB frames",
-       [=] { return run_perftest(write_bw); },
-       [=] { return bare_gigabits(stream); },
-       {},
-       {}},
-      {"write_lat_8",
-       "us",
-       "ib_write_lat -s 8, against half a round trip of a 64 B frame",
-       [=] { return run_perftest(write_lat); },
-       [=] { return bare_half_round_trip_us(ping); },
-       {},
-       {}},
-      {"write_lat_8_one_cpu",
-       "us",
-       "the same with both processes on one CPU",
-       [=] { return run_perftest(write_lat_one); },
-       [=] { return bare_half_round_trip_us(ping_one); },
-       {},
-       {}},
-  };
-  if (options.bare_only)
-    rows.push_back({"bare_bw_64m",
-                    "Gb/s",
-                    "a copied stream out of and into 64 MiB",
-                    {},
-                    [=] { return bare_gigabits(cold_stream); },
-                    {},
-                    {}});
-  return rows;
-}
-
-void measure(const Options& options, std::vector<Row>* rows) {
-  const double start = seconds_now();
-  double longest = 0;
-  for (int round = 0; round < options.rounds; ++round) {
-    for (Row& row : *rows) {
-      const double begun = seconds_now();
-      if (begun - start + longest > options.budget_seconds) return;
-      row.reference_seen.push_back(row.reference());
-      if (!options.bare_only) row.ours_seen.push_back(row.ours());
-      longest = std::max(longest, seconds_now() - begun);
-      if (!options.json) std::fputc('.', stderr);
-    }
-  }
-}
-
-// Numbers that were not measured are null.
-std::string number(double value, const char* missing) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", value);
-  return value > 0 ? text : missing;
-}
-
-double ratio(const Row& row) {
-  const double reference = median(row.reference_seen);
-  return reference > 0 ? median(row.ours_seen) / reference : 0;
-}
-
-void print_json(const std::vector<Row>& rows) {
-  std::printf("{\"rows\":[");
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    std::printf("%s{\"name\":\"%s\",\"unit\":\"%s\",\"ours\":%s,\"reference\":%s,\"ratio\":%s}",
-                i > 0 ? "," : "", row.name, row.unit, number(median(row.ours_seen), "null").c_str(),
-                number(median(row.reference_seen), "null").c_str(), number(ratio(row), "null").c_str());
-  }
-  std::printf("]}\n");
-}
-
-void print_table(const Options& options, const std::vector<Row>& rows) {
-  std::printf("\nmedian of %d rounds, in turn\n\n%-20s %5s %10s %10s %7s   %s\n", options.rounds, "", "",
-              "ours", "bare port", "ratio", "what");
-  for (const Row& row : rows)
-    std::printf("%-20s %5s %10s %10s %7s   %s\n", row.name, row.unit,
-                number(median(row.ours_seen), "-").c_str(), number(median(row.reference_seen), "-").c_str(),
-                number(ratio(row), "-").c_str(), row.what);
-}
 
 constexpr char kUsage[] =
-    "usage: mrc_bench [--quick] [--bare] [--json] [--seconds N]\n"
+    "usage: mrc_bench [--quick] [--bare] [--json | --markdown] [--only TEXT] [--seconds N] [--rounds N]\n"
     "       mrc_bench --help | --version\n"
-    "  --quick      shorter: three rounds, less than 40 s in all\n"
+    "  --quick      shorter: less than 90 s in all, without what takes long to make\n"
     "  --bare       only the bare ports, without verbs and perftest\n"
     "  --json       the result as JSON\n"
-    "  --seconds N  of measuring, for each number\n";
+    "  --markdown   as docs/performance.md has it\n"
+    "  --only TEXT  only rows with this in their name\n"
+    "  --seconds N  of measuring, for each number\n"
+    "  --rounds N   of which medians are taken\n";
+
+// A folder of its own, gone at the end.
+class Scratch {
+ public:
+  Scratch() {
+    std::string name = std::filesystem::temp_directory_path() / "mrc_bench.XXXXXX";
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void measure(const Options& options, const std::vector<Row>& rows) {
+  std::vector<NumberPointer> numbers;
+  for (const Row& row : rows)
+    for (const NumberPointer& number : {row.reference, row.ours})
+      if (number != nullptr && std::find(numbers.begin(), numbers.end(), number) == numbers.end())
+        numbers.push_back(number);
+  const double start = seconds_now();
+  for (int round = 0; round < options.rounds; ++round) {
+    const double begun = seconds_now();
+    const double longest = round > 0 ? (begun - start) / round : 0;
+    if (begun - start + longest > options.budget_seconds) break;
+    for (const NumberPointer& number : numbers) {
+      number->seen.push_back(number->take());
+      std::fputc('.', stderr);
+    }
+  }
+  std::fputc('\n', stderr);
+}
+
+int run_role(int count, char** words) {
+  if (const int status = run_verbs_role(count, words); status >= 0) return status;
+  if (const int status = run_tcp_role(count, words); status >= 0) return status;
+  return run_bare_role(count, words);
+}
+
+// False: the word at `i` is not known, or lacks its value.
+bool take_option(Options* options, int count, char** words, int* i) {
+  const std::string word = words[*i];
+  const char* value = *i + 1 < count ? words[*i + 1] : nullptr;
+  if (word == "--quick") {
+    options->scale.seconds = 0.2;
+    options->scale.large = false;
+    options->rounds = 3;
+    options->budget_seconds = 85;
+  } else if (word == "--bare") {
+    options->scale.bare_only = true;
+  } else if (word == "--json") {
+    options->json = true;
+  } else if (word == "--markdown") {
+    options->markdown = true;
+  } else if (word == "--only" && value != nullptr) {
+    options->only = words[++*i];
+  } else if (word == "--seconds" && value != nullptr && std::atof(value) > 0) {
+    options->scale.seconds = std::atof(words[++*i]);
+  } else if (word == "--rounds" && value != nullptr && std::atoi(value) > 0) {
+    options->rounds = std::atoi(words[++*i]);
+  } else {
+    return false;
+  }
+  return true;
+}
 
 }  // namespace
 }  // namespace mrc::bench
 
 int main(int count, char** words) {
   using namespace mrc::bench;
-  if (is_bare_role(count, words)) return run_bare_role(count, words);
+  if (count > 2 && std::strcmp(words[1], "--role") == 0) return run_role(count, words);
   if (mrc::answer_words("mrc_bench", kUsage, count, words)) return 0;
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    if (word == "--quick") {
-      options.seconds = 0.3;
-      options.rounds = 3;
-      options.budget_seconds = 36;
-    } else if (word == "--bare") {
-      options.bare_only = true;
-    } else if (word == "--json") {
-      options.json = true;
-    } else if (word == "--seconds" && i + 1 < count && std::atof(words[i + 1]) > 0) {
-      options.seconds = std::atof(words[++i]);
-    } else {
-      return mrc::refuse_word("mrc_bench", word);
-    }
-  }
-  std::vector<Row> rows = make_rows(options);
-  measure(options, &rows);
+  for (int i = 1; i < count; ++i)
+    if (!take_option(&options, count, words, &i)) return mrc::refuse_word("mrc_bench", words[i]);
+  const Scratch scratch;
+  options.scale.scratch = scratch.path();
+  std::vector<Row> rows = make_rows(options.scale);
+  std::erase_if(rows, [&](const Row& row) { return row.name.find(options.only) == std::string::npos; });
+  measure(options, rows);
   if (options.json)
     print_json(rows);
+  else if (options.markdown)
+    print_markdown(rows);
   else
-    print_table(options, rows);
-  for (const Row& row : rows)
-    if (median(row.reference_seen) == 0 || (!options.bare_only && median(row.ours_seen) == 0)) return 1;
-  return 0;
+    print_table(rows);
+  const bool all = std::all_of(rows.begin(), rows.end(), [](const Row& row) { return judged(row) > 0; });
+  return all && !rows.empty() ? 0 : 1;
 }

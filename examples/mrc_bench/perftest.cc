@@ -38,15 +38,42 @@ unsigned next_port() {
   return 20000 + (static_cast<unsigned>(getpid()) * 8 + count++) % 10000;
 }
 
-double find_number(const std::string& output, const std::string& size, size_t column) {
+// The word at `column` of the line that begins with `first`.
+double find_number(const std::string& output, const std::string& first, size_t column) {
   std::istringstream lines(output);
   std::string line;
   while (std::getline(lines, line)) {
     std::istringstream fields(line);
     std::vector<std::string> words;
     for (std::string word; fields >> word;) words.push_back(word);
-    if (words.size() > column && words[0] == size) return std::atof(words[column].c_str());
+    if (words.size() > column && words[0] == first) return std::atof(words[column].c_str());
   }
+  return 0;
+}
+
+struct TwoEnds {
+  Words server;
+  Words client;
+  unsigned port;
+  int cpu;
+  double seconds_max;
+};
+
+double run_both(const TwoEnds& ends, const std::string& first, size_t column) {
+  Process server(ends.server, ends.cpu, ends.seconds_max);
+  for (const double until = seconds_now() + 5; !somebody_listens(ends.port) && seconds_now() < until;)
+    usleep(5000);
+  Process client(ends.client, ends.cpu, ends.seconds_max);
+  const std::string output = client.read_all();
+  const int code = client.wait();
+  const double number = find_number(output, first, column);
+  if (code == 0 && number > 0) {
+    server.wait();
+    return number;
+  }
+  std::string command;
+  for (const std::string& word : ends.client) command += word + " ";
+  std::fprintf(stderr, "mrc_bench: %sfailed (code %d):\n%s\n", command.c_str(), code, output.c_str());
   return 0;
 }
 
@@ -54,23 +81,21 @@ double find_number(const std::string& output, const std::string& size, size_t co
 
 double run_perftest(const PerftestRun& run) {
   const unsigned port = next_port();
-  std::vector<std::string> words = {run.mrcrun};
-  words.insert(words.end(), run.words.begin(), run.words.end());
+  Words words = run.command;
   words.insert(words.end(), {"-d", "mrc0", "-s", run.size, "-F", "-p", std::to_string(port)});
-  Process server(words, run.cpu, run.seconds_max);
-  for (const double until = seconds_now() + 5; !somebody_listens(port) && seconds_now() < until;)
-    usleep(5000);
-  words.push_back("127.0.0.1");
-  Process client(words, run.cpu, run.seconds_max);
-  const std::string output = client.read_all();
-  const int code = client.wait();
-  const double number = find_number(output, run.size, run.column);
-  if (code == 0 && number > 0) {
-    server.wait();
-    return number;
-  }
-  std::fprintf(stderr, "mrc_bench: %s failed (code %d):\n%s\n", run.words[0].c_str(), code, output.c_str());
-  return 0;
+  Words client = words;
+  client.push_back("127.0.0.1");
+  return run_both({words, client, port, run.cpu, run.seconds_max}, run.size, run.column);
+}
+
+double run_ucx(const UcxRun& run) {
+  const unsigned port = next_port();
+  Words words = run.command;
+  words.insert(words.end(), {"-p", std::to_string(port)});
+  Words client = words;
+  client.push_back("127.0.0.1");
+  client.insert(client.end(), run.client_options.begin(), run.client_options.end());
+  return run_both({words, client, port, -1, run.seconds_max}, "Final:", run.column);
 }
 
 }  // namespace mrc::bench

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Runs a program of perftest as server and client on this host through mrcrun, and reads its table.
+// Programs that measure by themselves, perftest's and UCX's: each is started as server and client on this
+// host, and its table is read.
 #pragma once
 
 #include <string>
@@ -7,16 +8,24 @@
 
 namespace mrc::bench {
 
+using Words = std::vector<std::string>;
+
 struct PerftestRun {
-  std::string mrcrun;
-  std::vector<std::string> words;  // the program and its options
-  size_t column = 0;               // of the number wanted, in the line that begins with the size
-  std::string size;
-  int cpu = -1;  // >= 0: both pinned there
+  Words command;      // the program, what it is started with, and its options
+  std::string size;   // of a message
+  size_t column = 0;  // of the number wanted, in the line that begins with the size
+  int cpu = -1;       // >= 0: both pinned there
   double seconds_max = 20;
 };
-
 // 0: it did not work; the reason has been printed.
 double run_perftest(const PerftestRun& run);
+
+struct UcxRun {
+  Words command;
+  Words client_options;
+  size_t column = 0;  // of the number wanted, in the line that begins with "Final:"
+  double seconds_max = 20;
+};
+double run_ucx(const UcxRun& run);
 
 }  // namespace mrc::bench

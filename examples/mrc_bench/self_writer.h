@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// Queue pairs that are connected to themselves and write, so that one process shows what threads, many queue
+// pairs and many regions cost. Verbs only: nothing here knows the device.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mrc::bench {
+
+// Ends the process with what went wrong.
+[[noreturn]] void fail(const char* what);
+
+class OpenDevice {
+ public:
+  explicit OpenDevice(const std::string& name);
+  ~OpenDevice();
+  OpenDevice(const OpenDevice&) = delete;
+  OpenDevice& operator=(const OpenDevice&) = delete;
+
+  ibv_context* context = nullptr;
+  ibv_pd* domain = nullptr;
+  ibv_gid gid{};
+};
+
+void connect_to_self(const OpenDevice& device, ibv_qp* pair);
+
+// What one thread has: a completion queue, and queue pairs that complete there.
+class SelfWriter {
+ public:
+  SelfWriter(const OpenDevice& device, size_t message_bytes, size_t pairs);
+  ~SelfWriter();
+  SelfWriter(const SelfWriter&) = delete;
+  SelfWriter& operator=(const SelfWriter&) = delete;
+
+  // Messages until told to stop.
+  uint64_t run(const std::atomic<bool>& stop);
+
+ private:
+  void post(uint64_t pair);
+  uint64_t poll(bool again);
+
+  std::vector<uint8_t> memory_;
+  size_t bytes_;
+  ibv_mr* region_ = nullptr;
+  ibv_cq* queue_ = nullptr;
+  std::vector<ibv_qp*> pairs_;
+};
+
+// Messages per second of all threads together.
+double measure_threads(const OpenDevice& device, size_t threads, size_t message_bytes, size_t pairs,
+                       double seconds);
+
+}  // namespace mrc::bench
