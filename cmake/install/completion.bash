@@ -66,8 +66,9 @@ _mrc_top() {
   local cur=${COMP_WORDS[COMP_CWORD]}
   case ${COMP_WORDS[COMP_CWORD - 1]} in
     --pid) _mrc_offer "$(cd /proc && printf '%s ' [0-9]*)" ;;
-    --interval | --seconds) ;;
-    *) _mrc_offer --once --lines --json --pid --interval --seconds --help --version ;;
+    --by) _mrc_offer device qp plane ev ;;
+    --interval | --seconds | --sort | --filter) ;;
+    *) _mrc_offer --by --sort --filter --once --lines --json --pid --interval --seconds --help --version ;;
   esac
 }
 

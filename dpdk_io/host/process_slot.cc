@@ -118,7 +118,7 @@ std::map<uint32_t, SlotFiles> list_files(const std::string& directory) {
     const char* name = entry->d_name;
     const std::string path = directory + "/" + name;
     if (const auto slot = slot_in_name(name, "proc.")) all[*slot];
-    for (const char* prefix : {"stats.", "state."})
+    for (const char* prefix : {"stats.", "state.", "detail."})
       if (const auto slot = slot_in_name(name, prefix)) all[*slot].files.push_back(path);
     if (const auto slot = slot_in_name(name, "ctl.")) all[*slot].sockets.push_back(path);
     if (const auto slot = server_of_link(name)) all[*slot].sockets.push_back(path);

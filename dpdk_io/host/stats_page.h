@@ -11,9 +11,10 @@ namespace mrc {
 
 struct StatsPage {
   static constexpr uint32_t kMagic = 0x4D524353;  // "MRCS"
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
   static constexpr const char* kFilePrefix = "stats.";   // + process slot
   static constexpr const char* kStatePrefix = "state.";  // + process slot: the answer to state_wanted
+  static constexpr const char* kDetailPrefix = "detail.";  // likewise, of detail_wanted
 
   std::atomic<uint32_t> magic;  // written last, cleared when the device closes
   uint32_t version;
@@ -35,6 +36,9 @@ struct StatsPage {
   // Whoever wants the state counts this up; the process writes the file and repeats the number.
   std::atomic<uint32_t> state_wanted;
   std::atomic<uint32_t> state_written;
+  // The same for the state as JSON.
+  std::atomic<uint32_t> detail_wanted;
+  std::atomic<uint32_t> detail_written;
 };
 
 }  // namespace mrc

@@ -3,9 +3,11 @@
 // time.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cinttypes>
@@ -20,6 +22,7 @@
 
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/host/run_directory.h"
+#include "examples/mrc_top/views.h"
 #include "examples/shared/stats_pages.h"
 #include "examples/terminal/program_words.h"
 
@@ -28,9 +31,13 @@ namespace {
 using mrc::ProcessStats;
 
 constexpr char kUsage[] =
-    "usage: mrc_top [--interval MS] [--once | --lines | --json] [--pid P] [--seconds S]\n"
+    "usage: mrc_top [--by VIEW] [--sort KEY] [--filter KEY=VALUE]... [--interval MS]\n"
+    "               [--once | --lines | --json] [--pid P] [--seconds S]\n"
     "       mrc_top --help | --version\n"
-    "  (nothing)      a table, refreshed every interval\n"
+    "  (nothing)      a table of processes, refreshed every interval\n"
+    "  --by VIEW      a table of each device, qp, plane or ev instead\n"
+    "  --sort KEY     such a table by this column, the largest first; the keys are those of --json\n"
+    "  --filter F     only rows of it with KEY=VALUE, KEY!=VALUE, KEY<NUMBER, KEY>NUMBER; all of them\n"
     "  --once         the table once, measured over one interval\n"
     "  --lines        one line per interval, and a word when a plane breaks or heals\n"
     "  --json         one JSON object per interval and line\n"
@@ -44,6 +51,9 @@ enum class Mode { kTable, kOnce, kLines, kJson };
 
 struct Options {
   Mode mode = Mode::kTable;
+  std::string by;    // empty: processes
+  std::string sort;  // empty: as they come
+  std::vector<std::string> filters;
   uint32_t pid = 0;
   int interval_ms = 0;
   double seconds = 0;
@@ -88,17 +98,17 @@ Change operator-(const ProcessStats& now, const ProcessStats& before) {
   return change;
 }
 
+// In 80 columns.
 void print_table(const std::vector<Change>& changes) {
-  std::printf("%8s %-20s %-6s %6s %5s %11s %9s %9s %9s %9s %9s\n", "PID", "COMMAND", "DEVICE", "PLANES",
-              "QPS", "PATHS", "OUT Gb/s", "IN Gb/s", "RETRANS", "DEMOTED", "DROPS");
+  std::printf("%7s %-13s %-5s %4s %9s %7s %7s %7s %6s %6s\n", "PID", "COMMAND", "DEV", "QPS", "PATHS",
+              "OUTGb/s", "IN Gb/s", "RETRANS", "DEMOTE", "DROPS");
   for (const Change& change : changes) {
     const ProcessStats& now = change.now;
     const std::string paths = std::to_string(now.paths_active) + "/" + std::to_string(now.paths_all);
-    std::printf("%8u %-20.20s %-6.6s %6u %5" PRIu64 " %11s %9.3f %9.3f %9" PRIu64 " %9" PRIu64 " %9" PRIu64
-                "\n",
-                now.pid, now.command.c_str(), now.device.c_str(), now.planes, now.connected_qps,
-                paths.c_str(), change.gbps(change.sent), change.gbps(change.placed), change.retransmits,
-                now.paths_demoted, change.drops);
+    std::printf("%7u %-13.13s %-5.5s %4" PRIu64 " %9s %7.3f %7.3f %7" PRIu64 " %6" PRIu64 " %6" PRIu64 "\n",
+                now.pid, now.command.c_str(), now.device.c_str(), now.connected_qps, paths.c_str(),
+                change.gbps(change.sent), change.gbps(change.placed), change.retransmits, now.paths_demoted,
+                change.drops);
   }
   if (changes.empty()) std::printf("no program of this user uses a device (in this run directory) now\n");
 }
@@ -187,6 +197,80 @@ class FaultWatch {
 
   const mrc::FaultPage* page_;
   Faults last_{};
+};
+
+// The tables by device, queue pair, plane and EV.
+class ViewTop {
+ public:
+  ViewTop(const Options& options, const std::string& run_directory)
+      : options_(options), pages_(run_directory), view_(options.by, run_directory) {}
+
+  // The word that cannot be used; null: all is well.
+  const char* unknown() {
+    for (const std::string& filter : options_.filters)
+      if (!filters_.emplace_back().parse(filter, view_.columns())) return filter.c_str();
+    std::vector<mrc::Row> none;
+    if (!options_.sort.empty() && !mrc::sort_rows(options_.sort, view_.columns(), &none))
+      return options_.sort.c_str();
+    return nullptr;
+  }
+
+  int run() {
+    const uint64_t interval_ns = static_cast<uint64_t>(options_.interval_ms) * 1'000'000u;
+    const uint64_t begin = now_ns();
+    read();
+    for (uint64_t tick = 1;; ++tick) {
+      sleep_until(begin + tick * interval_ns);
+      const double time_s = static_cast<double>(now_ns() - begin) / 1e9;
+      show(time_s, read());
+      if (options_.mode == Mode::kOnce || (options_.seconds > 0 && time_s >= options_.seconds)) return 0;
+      if (options_.pid != 0 && ::kill(static_cast<pid_t>(options_.pid), 0) != 0 && errno == ESRCH) return 0;
+    }
+  }
+
+ private:
+  std::vector<mrc::Row> read() {
+    std::vector<ProcessStats> processes = pages_.read();
+    if (options_.pid != 0)
+      std::erase_if(processes, [&](const ProcessStats& process) { return process.pid != options_.pid; });
+    std::vector<mrc::Row> rows = view_.read(processes);
+    for (const mrc::RowFilter& filter : filters_)
+      std::erase_if(rows, [&](const mrc::Row& row) { return !filter.lets_pass(row); });
+    if (!options_.sort.empty()) mrc::sort_rows(options_.sort, view_.columns(), &rows);
+    return rows;
+  }
+
+  void show(double time_s, const std::vector<mrc::Row>& rows) const {
+    if (options_.mode == Mode::kJson) {
+      const nlohmann::ordered_json document = {{"time_s", time_s}, {"by", options_.by}, {"rows", rows}};
+      std::printf("%s\n", document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    } else if (options_.mode == Mode::kLines) {
+      for (const mrc::Row& row : rows)
+        std::printf("%7.1f s %s\n", time_s, mrc::line_of(view_.columns(), &row).c_str());
+    } else {
+      show_table(rows);
+    }
+    std::fflush(stdout);
+  }
+
+  // On a terminal as many rows as it has lines for.
+  void show_table(const std::vector<mrc::Row>& rows) const {
+    size_t most = rows.size();
+    winsize window{};
+    if (options_.mode == Mode::kTable && ::isatty(STDOUT_FILENO) != 0) {
+      std::fputs("\033[H\033[2J", stdout);
+      if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 2)
+        most = std::min<size_t>(most, window.ws_row - 2);
+    }
+    std::printf("%s\n", mrc::line_of(view_.columns(), nullptr).c_str());
+    for (size_t i = 0; i < most; ++i) std::printf("%s\n", mrc::line_of(view_.columns(), &rows[i]).c_str());
+    if (most < rows.size()) std::printf("... and %zu more\n", rows.size() - most);
+  }
+
+  const Options& options_;
+  mrc::StatsPages pages_;
+  mrc::View view_;
+  std::vector<mrc::RowFilter> filters_;
 };
 
 class Top {
@@ -286,6 +370,13 @@ const char* parse(int argc, char** argv, Options* options) {
       options->mode = Mode::kLines;
     } else if (word == "--json") {
       options->mode = Mode::kJson;
+    } else if (word == "--by" && i + 1 < argc) {
+      options->by = argv[++i];
+      if (!mrc::View::is_known(options->by)) return argv[i];
+    } else if (word == "--sort" && i + 1 < argc) {
+      options->sort = argv[++i];
+    } else if (word == "--filter" && i + 1 < argc) {
+      options->filters.emplace_back(argv[++i]);
     } else if ((word == "--pid" || word == "--interval" || word == "--seconds") && i + 1 < argc) {
       const double most = word == "--pid" ? 4'194'304 : word == "--interval" ? 3'600'000 : 1e9;
       if (!parse_number(argv[++i], word == "--seconds" ? 0 : 1, most, &value)) return argv[i];
@@ -299,6 +390,9 @@ const char* parse(int argc, char** argv, Options* options) {
       return argv[i];
     }
   }
+  // Those of processes are few, and have their order.
+  if (options->by.empty() && !options->sort.empty()) return "--sort";
+  if (options->by.empty() && !options->filters.empty()) return "--filter";
   if (options->interval_ms == 0) options->interval_ms = options->mode == Mode::kLines ? 100 : 1000;
   return nullptr;
 }
@@ -317,7 +411,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return 1;
   }
-  const int status = Top(options, run_directory, faults).run();
+  int status = 0;
+  if (options.by.empty()) {
+    status = Top(options, run_directory, faults).run();
+  } else {
+    ViewTop top(options, run_directory);
+    const char* unknown = top.unknown();
+    status = unknown != nullptr ? mrc::refuse_word("mrc_top", unknown) : top.run();
+  }
   mrc::unmap_fault_page(faults);
   return status;
 }

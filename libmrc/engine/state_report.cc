@@ -265,6 +265,14 @@ void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
 
 }  // namespace
 
+std::vector<std::pair<std::string, uint64_t>> named_counters(const Counters& counters) {
+  std::vector<std::pair<std::string, uint64_t>> all;
+  for (const auto& [name, field] : kCounters) all.emplace_back(name, counters.*field);
+  for (const auto& [name, field] : kPathCounters)
+    all.emplace_back(std::string("paths.") + name, counters.paths.*field);
+  return all;
+}
+
 std::string describe_state(Engine& engine, Nanoseconds now) {
   Text text;
   text.add("engine: %zu queue pairs, %u connected, %zu planes; wants its next turn %s%s\n",

@@ -28,7 +28,8 @@ uint64_t all_drops(const Counters& counters) {
 
 StatsWriter::StatsWriter(const std::string& run_directory, uint32_t slot, const char* device, uint32_t planes)
     : path_(run_directory + "/" + StatsPage::kFilePrefix + std::to_string(slot)),
-      state_path_(run_directory + "/" + StatsPage::kStatePrefix + std::to_string(slot)) {
+      state_{.path = run_directory + "/" + StatsPage::kStatePrefix + std::to_string(slot)},
+      detail_{.path = run_directory + "/" + StatsPage::kDetailPrefix + std::to_string(slot)} {
   // A file of a dead process with our slot may be mapped by a reader: leave it that one, make a new one.
   remove_private_file(path_);
   std::string why;
@@ -81,38 +82,49 @@ void StatsWriter::update(Engine& engine, Nanoseconds now) {
   set(page_->paths_restored, counters.paths_restored);
   set(page_->drops, all_drops(counters));
   page_->updated_ns.store(now, std::memory_order_release);
-  const uint32_t wanted = page_->state_wanted.load(std::memory_order_acquire);
-  if (wanted == state_number_) return;
-  state_number_ = wanted;
-  state_ = describe_state(engine, now);
+  if (is_asked(page_->state_wanted, &state_)) state_.text = describe_state(engine, now);
+  if (is_asked(page_->detail_wanted, &detail_)) detail_.text = state_as_json(engine);
+}
+
+bool StatsWriter::is_asked(const std::atomic<uint32_t>& wanted, Answer* answer) {
+  const uint32_t number = wanted.load(std::memory_order_acquire);
+  if (number == answer->number) return false;
+  answer->number = number;
+  return true;
 }
 
 void StatsWriter::answer() {
-  if (state_.empty()) return;
+  if (!state_.text.empty()) write(&state_, &page_->state_written);
+  if (!detail_.text.empty()) write(&detail_, &page_->detail_written);
+}
+
+void StatsWriter::write(Answer* answer, std::atomic<uint32_t>* written) {
   // A reader finds the whole text or none.
+  const std::string& text = answer->text;
   bool whole = false;
   const int fd =
-      remove_private_file(state_path_) ? open_private_file(state_path_, O_WRONLY | O_CREAT | O_EXCL) : -1;
+      remove_private_file(answer->path) ? open_private_file(answer->path, O_WRONLY | O_CREAT | O_EXCL) : -1;
   if (fd >= 0) {
     size_t done = 0;
     ssize_t bytes = 1;
-    while (done < state_.size() && (bytes = write(fd, state_.data() + done, state_.size() - done)) > 0)
+    while (done < text.size() && (bytes = ::write(fd, text.data() + done, text.size() - done)) > 0)
       done += static_cast<size_t>(bytes);
-    whole = done == state_.size();
+    whole = done == text.size();
     close(fd);
-    if (!whole) unlink(state_path_.c_str());
+    if (!whole) unlink(answer->path.c_str());
   }
-  state_is_there_ = state_is_there_ || whole;
-  state_.clear();
-  state_.shrink_to_fit();
-  page_->state_written.store(state_number_, std::memory_order_release);
+  answer->is_there = answer->is_there || whole;
+  answer->text.clear();
+  answer->text.shrink_to_fit();
+  written->store(answer->number, std::memory_order_release);
 }
 
 void StatsWriter::remove_file() {
   if (page_ == nullptr) return;
   page_->magic.store(0, std::memory_order_relaxed);
   unlink(path_.c_str());
-  if (state_is_there_) remove_private_file(state_path_);
+  for (const Answer* answer : {&state_, &detail_})
+    if (answer->is_there) remove_private_file(answer->path);
 }
 
 }  // namespace mrc::provider

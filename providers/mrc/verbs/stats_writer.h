@@ -3,6 +3,7 @@
 // disk, is done without, and that is said.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -27,11 +28,19 @@ class StatsWriter {
   void remove_file();
 
  private:
+  // What others may ask for.
+  struct Answer {
+    std::string path;
+    std::string text = {};  // to be written
+    uint32_t number = 0;
+    bool is_there = false;
+  };
+  static bool is_asked(const std::atomic<uint32_t>& wanted, Answer* answer);
+  static void write(Answer* answer, std::atomic<uint32_t>* written);
+
   const std::string path_;
-  const std::string state_path_;
-  std::string state_;  // to be written
-  uint32_t state_number_ = 0;
-  bool state_is_there_ = false;
+  Answer state_;
+  Answer detail_;
   StatsPage* page_ = nullptr;
 };
 
