@@ -19,9 +19,9 @@ _mrc_program_at() {
 
 _mrcrun() {
   local cur=${COMP_WORDS[COMP_CWORD]} at=1
-  while ((at < COMP_CWORD)) && [[ ${COMP_WORDS[at]} == --view || ${COMP_WORDS[at]} == -- ]]; do ((at++)); done
+  while ((at < COMP_CWORD)) && [[ ${COMP_WORDS[at]} == --view || ${COMP_WORDS[at]} == --capture || ${COMP_WORDS[at]} == -- ]]; do ((at++)); done
   if ((at == COMP_CWORD)) && [[ $cur == -* ]]; then
-    _mrc_offer --view --help --version
+    _mrc_offer --view --capture --help --version
   else
     _mrc_program_at "$at"
   fi

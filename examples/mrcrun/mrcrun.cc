@@ -20,7 +20,7 @@ namespace mrc {
 namespace {
 
 constexpr const char* kUsage =
-    R"(usage: mrcrun [--view] [--] COMMAND [ARGUMENT...]
+    R"(usage: mrcrun [--view] [--capture] [--] COMMAND [ARGUMENT...]
        mrcrun --help | --version
 
 Runs COMMAND and everything it starts with the RDMA device mrc0 visible to libibverbs, for example
@@ -29,6 +29,8 @@ Runs COMMAND and everything it starts with the RDMA device mrc0 visible to libib
   mrcrun ib_write_bw -d mrc0 127.0.0.1
   --view    shows the device in /sys/class itself and the provider in /etc/libibverbs.d, for programs that
             look there (UCX does), instead of setting SYSFS_PATH and IBV_DRIVERS
+  --capture for programs that capture packets: mrc0 is a network interface, too, the only one, on which
+            the packets of all programs of the run directory are seen: mrcrun --capture tcpdump -i mrc0
 No privilege is needed. COMMAND is executed in the place of mrcrun: pid, signals and exit status are its own.
 If COMMAND cannot be executed the status is 127 or 126; if mrcrun cannot prepare for it, 125.
 
@@ -52,7 +54,7 @@ void prepend(const char* variable, const std::string& value) {
   setenv(variable, all.c_str(), 1);
 }
 
-bool prepare(bool view, std::string* error) {
+bool prepare(bool view, bool capture, std::string* error) {
   const std::string provider = find_provider_place(error);
   if (provider.empty()) return false;
   const std::string device = device_name();
@@ -67,6 +69,7 @@ bool prepare(bool view, std::string* error) {
   if (view && !show_in_place(run_directory, device, provider, error)) return false;
   if (!view && !make_sysfs_view(run_directory, device, &sysfs, error)) return false;
   if (!provide_device_file(run_directory, provider::device_file_name(device), error)) return false;
+  if (capture && !show_interface(run_directory, device, error)) return false;
   if (!hide_rdma_netlink(error)) return false;
   if (view) {
     unsetenv("SYSFS_PATH");
@@ -82,8 +85,15 @@ int run(int count, char** arguments) {
   // Only words before COMMAND are ours.
   if (count > 1 && answer_word("mrcrun", kUsage, arguments[1])) return 0;
   int at = 1;
-  const bool view = count > 1 && std::strcmp(arguments[1], "--view") == 0;
-  if (view) ++at;
+  bool view = false;
+  bool capture = false;
+  for (; count > at; ++at) {
+    bool* const option = std::strcmp(arguments[at], "--view") == 0      ? &view
+                         : std::strcmp(arguments[at], "--capture") == 0 ? &capture
+                                                                        : nullptr;
+    if (option == nullptr || *option) break;
+    *option = true;
+  }
   const bool ended = count > at && std::strcmp(arguments[at], "--") == 0;
   if (ended) ++at;
   if (at >= count) {
@@ -92,7 +102,7 @@ int run(int count, char** arguments) {
   }
   if (!ended && arguments[at][0] == '-') return refuse_word("mrcrun", arguments[at]);
   std::string error;
-  if (!prepare(view, &error)) {
+  if (!prepare(view, capture, &error)) {
     const bool named = error.compare(0, 5, "mrc: ") == 0;
     std::fprintf(stderr, "%s%s\n", named ? "" : "mrcrun: ", error.c_str());
     return kCannotPrepare;

@@ -20,6 +20,10 @@ bool show_in_place(const std::string& run_directory, const std::string& device, 
 // that nothing is left behind. False: `error` says why and what to do.
 bool provide_device_file(const std::string& run_directory, const std::string& file, std::string* error);
 
+// An interface with the device's name, on which programs that capture see the packets of all programs of the
+// run directory; in a network namespace of this process's own. False: `error` says why.
+bool show_interface(const std::string& run_directory, const std::string& device, std::string* error);
+
 // With RDMA netlink in the kernel libibverbs would ask only that. False: `error` says why.
 bool hide_rdma_netlink(std::string* error);
 

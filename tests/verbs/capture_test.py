@@ -149,6 +149,48 @@ def case_sniffer(environment, folder):
     check(len({number for _, _, number in rows}) >= 2, 'packets to one queue pair only, expected both')
 
 
+def needs_interface(environment):
+    done = subprocess.run([program('mrcrun'), '--capture', 'true'], env=environment, text=True, timeout=60, stderr=subprocess.PIPE)
+    if done.returncode == 125:
+        print('skipped: ' + done.stderr)
+        sys.exit(77)
+
+
+def check_both_ways(file):
+    rows = fields(file, 'mrc.bth.opcode', 'mrc.bth.dqpn')
+    check(len(rows) >= 100, f'{len(rows)} packets, expected 100')
+    check(all(opcode for opcode, _ in rows), f'not all are MRC: {rows[:10]}')
+    return {number for _, number in rows} - {'0x000002'}
+
+
+def case_tcpdump(environment, folder):
+    """Debian's tcpdump and tshark, as they are: mrc0 is an interface, and both programs are heard on it."""
+    needs_interface(environment)
+    said = subprocess.run([program('mrcrun'), '--capture', 'tcpdump', '-n', '-c', '100', '-i', 'mrc0'], env=environment,
+                          text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(said.returncode == 0, f'tcpdump: status {said.returncode}, expected 0: {said.stderr}')
+    lines = said.stdout.splitlines()
+    strange = [line for line in lines if not re.search(r'\.4791: UDP, length', line)]
+    check(len(lines) == 100 and not strange, f'{len(lines)} lines of tcpdump, expected 100; not RoCE: {strange[:5]}')
+    seen = set()
+    for name, words in {'tcpdump': ['tcpdump', '-Z', 'root'], 'tshark': ['tshark', '-q']}.items():
+        file = os.path.join(folder, name)
+        done = subprocess.run([program('mrcrun'), '--capture', *words, '-c', '600', '-i', 'mrc0', '-w', file],
+                              env=environment, text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        check(done.returncode == 0, f'{name}: status {done.returncode}, expected 0: {done.stderr}')
+        seen |= check_both_ways(file)
+    check(len(seen) == 2, f'packets to the queue pairs {seen}, expected two')
+    wait_for_nobody(environment['MRC_RUNDIR'])
+
+
+def wait_for_nobody(run_directory):
+    """The child of mrcrun notices that its program has ended."""
+    end = time.monotonic() + 30
+    while any(name.startswith('capture.') for name in os.listdir(run_directory)):
+        check(time.monotonic() < end, 'somebody still listens')
+        time.sleep(0.05)
+
+
 def main():
     folder = tempfile.mkdtemp(prefix='mrc-capture-')
     run_directory = tempfile.mkdtemp(prefix='mrc-run-')
