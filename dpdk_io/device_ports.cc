@@ -26,7 +26,8 @@ class DevicePorts::Impl {
       // mrcd asks the other programs of the host for us.
       on_host = [this](uint32_t slot, int*, std::string* why) { return sharer_->claim(slot, why); };
     }
-    mesh_ = HostMesh::open({run_directory_, config.planes, on_host, config.icrc_always}, error);
+    mesh_ = HostMesh::open({run_directory_, config.planes, on_host, config.icrc_always, page_suffix(config)},
+                           error);
     if (mesh_ == nullptr) return false;
     if (network.any_port(&PortConfig::is_own_ethdev) &&
         !start_eal(error, eal_needs_of(config, &PortConfig::is_own_ethdev)))

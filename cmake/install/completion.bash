@@ -30,7 +30,7 @@ _mrcrun() {
 _mrcctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   if ((COMP_CWORD == 1)); then
-    _mrc_offer planes plane heal fault state capture export doctor tree install uninstall --help --version
+    _mrc_offer planes plane heal fault state capture export doctor tree install uninstall --device --help --version
     return
   fi
   case ${COMP_WORDS[1]}:$COMP_CWORD:$before in

@@ -44,10 +44,10 @@ int open_in_directory_of(uid_t owner, gid_t group, const std::string& path) {
 }
 
 // The directory that is meant and a descriptor of the file. 0 or an errno.
-int find_page(std::string* directory, int* fd, std::string* error) {
+int find_page(const std::string& name, std::string* directory, int* fd, std::string* error) {
   if (open_run_directory(directory, error)) {
     std::string wrong;
-    const std::string path = *directory + "/" + ControlPage::kFileName;
+    const std::string path = *directory + "/" + name;
     *fd = open_private_file(path, O_RDWR | O_CREAT, &wrong);
     if (*fd >= 0) return 0;
     const int why = errno;
@@ -59,7 +59,7 @@ int find_page(std::string* directory, int* fd, std::string* error) {
   if (stat(directory->c_str(), &status) != 0) return errno == EACCES ? EPERM : errno;
   if (!S_ISDIR(status.st_mode) || status.st_uid == geteuid()) return EINVAL;  // the reason is told
   if (!has_net_admin()) return EPERM;
-  *fd = open_in_directory_of(status.st_uid, status.st_gid, *directory + "/" + ControlPage::kFileName);
+  *fd = open_in_directory_of(status.st_uid, status.st_gid, *directory + "/" + name);
   return *fd >= 0 ? 0 : errno == EACCES ? EPERM : errno;
 }
 
@@ -94,12 +94,13 @@ void copy_state(const ControlState& from, ControlState* to) {
 
 }  // namespace
 
-int ControlPage::open(std::unique_ptr<ControlPage>* page, std::string* error) {
+int ControlPage::open(std::unique_ptr<ControlPage>* page, std::string* error, const std::string& suffix) {
+  const std::string name = kFileName + suffix;
   std::string directory;
   int fd = -1;
-  if (const int why = find_page(&directory, &fd, error); why != 0) return why;
+  if (const int why = find_page(name, &directory, &fd, error); why != 0) return why;
   const auto fail = [&](int why, const char* cure) {
-    *error = "mrc: " + directory + "/" + kFileName + ": " + std::strerror(why) + "; " + cure;
+    *error = "mrc: " + directory + "/" + name + ": " + std::strerror(why) + "; " + cure;
     close(fd);
     return why;
   };
@@ -115,8 +116,7 @@ int ControlPage::open(std::unique_ptr<ControlPage>* page, std::string* error) {
       (memory->layout.compare_exchange_strong(layout, Page::kLayout) || layout == Page::kLayout);
   if (!known) {
     munmap(mapped, sizeof(Page));
-    *error =
-        "mrc: " + directory + "/" + kFileName + ": is not a page of profiles; remove the file and try again";
+    *error = "mrc: " + directory + "/" + name + ": is not a page of profiles; remove the file and try again";
     close(fd);
     return EIO;
   }

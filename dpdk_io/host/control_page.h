@@ -100,11 +100,14 @@ class ControlPage {
 
   // The page of this user's run directory, or, for who has CAP_NET_ADMIN, of another user's that MRC_RUNDIR
   // names. 0 or an errno with its reason; EPERM: it belongs to somebody else.
-  static int open(std::unique_ptr<ControlPage>* page, std::string* error);
+  static int open(std::unique_ptr<ControlPage>* page, std::string* error, const std::string& suffix = "");
   ~ControlPage();
   ControlPage(const ControlPage&) = delete;
   ControlPage& operator=(const ControlPage&) = delete;
   const std::string& run_directory() const { return run_directory_; }
+  // Which ports the device of the page has: bits, as its owner counts them. Not shared.
+  void set_ports(uint32_t ports) { ports_ = ports; }
+  uint32_t ports() const { return ports_; }
 
   // Rises with every change. Any thread.
   uint64_t generation() const { return page_->generation.load(std::memory_order_acquire); }
@@ -161,6 +164,7 @@ class ControlPage {
   const std::string run_directory_;
   const int fd_;  // whoever changes the page locks it
   Page* const page_;
+  uint32_t ports_ = 0;
   std::mutex mutex_;  // the same among the threads of this process
 };
 

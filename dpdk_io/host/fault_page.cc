@@ -14,8 +14,8 @@
 
 namespace mrc {
 
-FaultPage* map_fault_page(const std::string& run_directory, std::string* error) {
-  const std::string path = run_directory + "/" + FaultPage::kFileName;
+FaultPage* map_fault_page(const std::string& run_directory, std::string* error, const std::string& suffix) {
+  const std::string path = run_directory + "/" + FaultPage::kFileName + suffix;
   const auto fail = [&](const std::string& why, const char* cure) -> FaultPage* {
     *error = "mrc: " + path + ": " + why + "; " + cure;
     return nullptr;

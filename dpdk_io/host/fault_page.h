@@ -40,8 +40,10 @@ struct FaultPage {
 };
 static_assert(std::atomic<PlaneFault>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
 
-// Maps the page of a run directory, making the file if need be. Null: `error` says why.
-FaultPage* map_fault_page(const std::string& run_directory, std::string* error);
+// Maps the page of a run directory, making the file if need be. Null: `error` says why. `suffix`: behind the
+// name of the file, of a device that is not the first.
+FaultPage* map_fault_page(const std::string& run_directory, std::string* error,
+                          const std::string& suffix = "");
 void unmap_fault_page(FaultPage* page);
 
 struct PlacedRule {

@@ -56,7 +56,7 @@ HostMesh::HostMesh(const Config& config, std::unique_ptr<ProcessSlot> slot)
 }
 
 bool HostMesh::open_parts(std::string* error) {
-  state_.faults = map_fault_page(config_.run_directory, error);
+  state_.faults = map_fault_page(config_.run_directory, error, config_.page_suffix);
   if (state_.faults == nullptr || !state_.memory.create(error)) return false;
   state_.groups = GroupPage::open(config_.run_directory, slot(), error);
   if (state_.groups == nullptr) return false;

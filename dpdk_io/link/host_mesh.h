@@ -30,6 +30,7 @@ class HostMesh {
     uint32_t planes = 1;
     ClaimOnHost on_host;  // see ProcessSlot
     bool icrc_always = false;
+    std::string page_suffix;  // of the device's page of faults
   };
   // Null: `error` says why.
   static std::unique_ptr<HostMesh> open(const Config& config, std::string* error);

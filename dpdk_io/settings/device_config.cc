@@ -12,6 +12,7 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "dpdk_io/settings/config_text.h"
@@ -486,15 +487,39 @@ bool read_file(const std::string& file, std::string* text, std::string* error) {
 
 }  // namespace
 
-bool parse_device_config(const std::string& text, const std::string& file, DeviceConfig* config,
-                         std::string* error) {
-  toml::table root;
+namespace {
+
+bool parse(const std::string& text, const std::string& file, toml::table* root, std::string* error) {
   try {
-    root = toml::parse(text);
+    *root = toml::parse(text);
+    return true;
   } catch (const toml::parse_error& failure) {
     *error = at(file, failure.source()) + "not TOML: " + std::string(failure.description());
     return false;
   }
+}
+
+// What stands below [[device]] and not in the table itself is for this device alone: it takes the place of
+// what the file says for all. Moved, not copied: nodes that are copied forget their lines.
+toml::table table_of_device(toml::table root, size_t index) {
+  toml::table device = std::move(*root["device"].as_array()->get(index)->as_table());
+  root.erase("device");
+  toml::table own;
+  for (auto&& [key, node] : device) {
+    const bool is_table = node.is_table() || node.is_array_of_tables();
+    if (!is_table) {
+      own.insert_or_assign(key, std::move(node));
+    } else if (toml::table* common = root[key.str()].as_table(); common != nullptr && node.is_table()) {
+      for (auto&& [name, value] : *node.as_table()) common->insert_or_assign(name, std::move(value));
+    } else {
+      root.insert_or_assign(key, std::move(node));
+    }
+  }
+  root.insert_or_assign("device", std::move(own));
+  return root;
+}
+
+bool read_device(const toml::table& root, const std::string& file, DeviceConfig* config, std::string* error) {
   for (const auto& [name, node] : root)
     if (!apply_table(name, node, file, config, error)) return false;
   if (!check_network(&config->network, error)) return false;
@@ -511,22 +536,102 @@ bool parse_device_config(const std::string& text, const std::string& file, Devic
   return true;
 }
 
-bool load_device_config(DeviceConfig* config, std::string* error) {
-  *config = DeviceConfig{};
+// What two devices cannot share: a name, and an interface.
+bool check_apart(const std::vector<DeviceConfig>& devices, const std::string& where, std::string* error) {
+  const DeviceConfig& last = devices.back();
+  for (const DeviceConfig& other : devices) {
+    if (&other == &last) break;
+    if (other.name == last.name) {
+      *error = where + "two devices are called " + quoted(last.name) + "; give each [[device]] a name";
+      return false;
+    }
+    for (const PortConfig& port : last.network.ports)
+      for (const PortConfig& taken : other.network.ports)
+        if (!port.interface.empty() && port.interface == taken.interface) {
+          *error = "mrc: " + port.where + "the interface " + quoted(port.interface) + " is a port of " +
+                   other.name + " already; each device has ports of its own: write [[device.port]]";
+          return false;
+        }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool parse_device_configs(const std::string& text, const std::string& file,
+                          std::vector<DeviceConfig>* devices, std::string* error) {
+  devices->clear();
+  toml::table root;
+  if (!parse(text, file, &root, error)) return false;
+  const toml::array* several = root["device"].as_array();
+  if (several == nullptr || !several->is_array_of_tables())
+    return read_device(root, file, &devices->emplace_back(), error);
+  if (several->size() > kDevicesMax) {
+    *error = at(file, several->source()) + "there are more than 16 [[device]] tables";
+    return false;
+  }
+  for (size_t i = 0; i < several->size(); ++i) {
+    const std::string where = at(file, several->get(i)->source());
+    DeviceConfig& device = devices->emplace_back();
+    device.index = static_cast<uint32_t>(i);
+    device.name = "mrc" + std::to_string(i);
+    toml::table again;
+    if (!parse(text, file, &again, error)) return false;
+    if (!read_device(table_of_device(std::move(again), i), file, &device, error)) return false;
+    if (!check_apart(*devices, where, error)) return false;
+  }
+  return true;
+}
+
+bool parse_device_config(const std::string& text, const std::string& file, DeviceConfig* config,
+                         std::string* error) {
+  std::vector<DeviceConfig> devices;
+  if (!parse_device_configs(text, file, &devices, error)) return false;
+  *config = std::move(devices.front());
+  return true;
+}
+
+bool load_device_configs(std::vector<DeviceConfig>* devices, std::string* error) {
+  devices->clear();
   error->clear();
   const char* given = secure_getenv("MRC_CONFIG");
   const bool is_given = given != nullptr && *given != '\0';
   const std::string file = is_given ? given : kSystemFile;
   std::string text;
   if (read_file(file, &text, error)) {
-    if (!parse_device_config(text, file, config, error)) return false;
+    if (!parse_device_configs(text, file, devices, error)) return false;
   } else if (is_given || !error->empty()) {
     if (error->empty()) *error = "mrc: " + file + ": no such file";
     *error += is_given ? "; set MRC_CONFIG to a file that can be read, or unset it for the defaults"
                        : "; make it readable or remove it for the defaults";
     return false;
+  } else {
+    devices->emplace_back();
   }
-  return apply_environment(config, error);
+  for (DeviceConfig& device : *devices)
+    if (!apply_environment(&device, error)) return false;
+  return true;
+}
+
+bool load_device_config(const std::string& name, DeviceConfig* config, std::string* error) {
+  std::vector<DeviceConfig> devices;
+  if (!load_device_configs(&devices, error)) return false;
+  for (DeviceConfig& device : devices) {
+    if (device.name != name) continue;
+    *config = std::move(device);
+    return true;
+  }
+  *config = std::move(devices.front());  // who shows a device under another name means this one
+  config->name = name;
+  return true;
+}
+
+bool load_device_config(DeviceConfig* config, std::string* error) {
+  std::vector<DeviceConfig> devices;
+  *config = DeviceConfig{};
+  if (!load_device_configs(&devices, error)) return false;
+  *config = std::move(devices.front());
+  return true;
 }
 
 }  // namespace mrc

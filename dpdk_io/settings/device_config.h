@@ -31,6 +31,7 @@ struct ShareUsers {
 
 struct DeviceConfig {
   std::string name = "mrc0";
+  uint32_t index = 0;   // among the devices of the file
   uint32_t planes = 4;  // 1..kPlanesMax
   uint32_t mtu = 4096;  // bytes of payload in a packet: 256, 512, 1024, 2048 or 4096
   bool mtu_is_given = false;
@@ -50,10 +51,27 @@ struct DeviceConfig {
   std::vector<FaultRule> faults;  // that every process of this file injects
 };
 
-// Reads the settings, environment included. False: `error` says which file, line and key, and what is wanted.
+inline constexpr size_t kDevicesMax = 16;
+
+// What is a device's own among the files of a run directory has this behind its name. The first device has
+// nothing there, so that a machine with one device is as it ever was.
+inline std::string page_suffix(const DeviceConfig& config) {
+  return config.index == 0 ? "" : "." + config.name;
+}
+
+// Reads the settings of all devices, environment included; there is at least one. False: `error` says which
+// file, line and key, and what is wanted.
+bool load_device_configs(std::vector<DeviceConfig>* devices, std::string* error);
+// The same of the first device, or of the one with this name.
+bool load_device_config(const std::string& name, DeviceConfig* config, std::string* error);
+
+// Reads the settings of the first device, environment included. False: `error` says which file, line and key,
+// and what is wanted.
 bool load_device_config(DeviceConfig* config, std::string* error);
 
 // The same for the text of a file; `file` is only used in errors.
+bool parse_device_configs(const std::string& text, const std::string& file,
+                          std::vector<DeviceConfig>* devices, std::string* error);
 bool parse_device_config(const std::string& text, const std::string& file, DeviceConfig* config,
                          std::string* error);
 

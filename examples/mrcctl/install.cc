@@ -17,7 +17,7 @@
 #include "examples/shared/provider_place.h"
 #include "examples/terminal/program_words.h"
 #include "providers/mrc/presence/class_tree.h"
-#include "providers/mrc/presence/gid_table.h"
+#include "providers/mrc/presence/device_settings.h"
 
 namespace mrc {
 namespace {
@@ -39,10 +39,12 @@ struct WantedFile {
   std::string text;
 };
 
-std::string device_name() {
-  DeviceConfig config;
-  std::string error;
-  return load_device_config(&config, &error) ? config.name : DeviceConfig().name;
+// For systemd-tmpfiles: a link for each device.
+std::string device_links() {
+  std::string lines;
+  for (const DeviceConfig& device : provider::all_device_settings())
+    lines += "L /dev/infiniband/" + provider::device_file_name(device.name) + " - - - - ../null\n";
+  return lines;
 }
 
 int fail(const std::string& why) {
@@ -76,9 +78,8 @@ std::vector<WantedFile> wanted_files(const Options& options, const std::string& 
       {options.root / kDriverFile, driver_line(provider) + "\n"},
       {options.root / kDeviceFile,
        "# The device file of Soft-MRC: libibverbs wants a character device.\n"
-       "d /dev/infiniband 0755\n"
-       "L /dev/infiniband/" +
-           provider::device_file_name(device_name()) + " - - - - ../null\n"},
+       "d /dev/infiniband 0755\n" +
+           device_links()},
   };
   if (options.blacklist_ib_core)
     files.push_back({options.root / kModuleFile,
@@ -112,17 +113,18 @@ bool install_one(const WantedFile& file, bool yes) {
   return true;
 }
 
-// The link that systemd made from our file, if it is there: it stands in the text.
-fs::path device_link(const fs::path& root, const std::string& text) {
+// The links that systemd made from our file, if they are there: they stand in the text.
+std::vector<fs::path> made_links(const fs::path& root, const std::string& text) {
   std::istringstream words(text);
   std::string word;
+  std::vector<fs::path> links;
   while (words >> word)
     if (word == "L" && words >> word) {
       const fs::path link = root / fs::path(word).relative_path();
       std::error_code failure;
-      if (fs::read_symlink(link, failure) == "../null") return link;
+      if (fs::read_symlink(link, failure) == "../null") links.push_back(link);
     }
-  return {};
+  return links;
 }
 
 bool uninstall_one(const Options& options, const fs::path& path) {
@@ -137,7 +139,7 @@ bool uninstall_one(const Options& options, const fs::path& path) {
   std::string error;
   if (options.yes && !remove_made_file(path, there, &error)) return fail(error) == 0;
   std::printf("  %s%s\n", what, path.c_str());
-  if (const fs::path link = device_link(options.root, there.text); !link.empty()) {
+  for (const fs::path& link : made_links(options.root, there.text)) {
     if (options.yes && unlink(link.c_str()) != 0)
       return fail(link.string() + ": " + std::strerror(errno)) == 0;
     std::printf("  %s%s\n", what, link.c_str());
@@ -151,9 +153,7 @@ int make_tree(const std::string& directory) {
   std::string error;
   if (mkdir(directory.c_str(), 0755) != 0)
     return fail(directory + ": " + std::strerror(errno) + "; name a directory that does not exist yet");
-  if (provider::write_tree(directory, provider::sysfs_view(device_name(), provider::read_gid_table()),
-                           &error))
-    return 0;
+  if (provider::write_tree(directory, provider::sysfs_view(), &error)) return 0;
   return fail(error);
 }
 

@@ -8,9 +8,11 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/host/run_directory.h"
+#include "dpdk_io/settings/device_config.h"
 #include "examples/mrcctl/capture.h"
 #include "examples/mrcctl/doctor.h"
 #include "examples/mrcctl/fault.h"
@@ -65,6 +67,9 @@ constexpr char kUsage[] =
     "                                           say which of them would be removed; --yes: remove them. "
     "Those\n"
     "                                           that somebody has changed stay\n"
+    "       mrcctl --device NAME COMMAND ...    the commands about planes and faults, of another device than "
+    "the\n"
+    "                                           first of the settings\n"
     "       mrcctl --help | --version\n"
     "Planes are numbered from 0. It acts on the programs of this user that share the run directory\n"
     "(MRC_RUNDIR, else the user's own), running now or started later.\n";
@@ -152,10 +157,38 @@ int words_of(std::string_view command) {
   return 0;
 }
 
+// Takes "--device NAME" from before the command. The status if it is wrong, else 0.
+int take_device(int* argc, char*** argv, std::string* suffix) {
+  if (*argc < 2 || std::string_view((*argv)[1]) != "--device") return 0;
+  if (*argc < 3) {
+    std::fputs(kUsage, stderr);
+    return mrc::kCalledWrongly;
+  }
+  std::vector<mrc::DeviceConfig> devices;
+  std::string error;
+  if (!mrc::load_device_configs(&devices, &error)) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 1;
+  }
+  const std::string name = (*argv)[2];
+  for (const mrc::DeviceConfig& device : devices) {
+    if (device.name != name) continue;
+    *suffix = page_suffix(device);
+    (*argv)[2] = (*argv)[0];
+    *argv += 2;
+    *argc -= 2;
+    return 0;
+  }
+  std::fprintf(stderr, "mrcctl: there is no device %s in the settings\n", name.c_str());
+  return mrc::kCalledWrongly;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (mrc::answer_words("mrcctl", kUsage, argc, argv)) return 0;
+  std::string suffix;
+  if (const int status = take_device(&argc, &argv, &suffix); status != 0) return status;
   const std::string_view command = argc > 1 ? argv[1] : "";
   if (command == "install") return mrc::install_files(argc - 2, argv + 2);
   if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
@@ -177,7 +210,8 @@ int main(int argc, char** argv) {
   std::string run_directory;
   std::string error;
   mrc::FaultPage* page = nullptr;
-  if (mrc::open_run_directory(&run_directory, &error)) page = mrc::map_fault_page(run_directory, &error);
+  if (mrc::open_run_directory(&run_directory, &error))
+    page = mrc::map_fault_page(run_directory, &error, suffix);
   if (page == nullptr) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return 1;

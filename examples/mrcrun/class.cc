@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +15,6 @@
 #include "dpdk_io/host/totals_page.h"
 #include "examples/mrcrun/view.h"
 #include "providers/mrc/presence/class_tree.h"
-#include "providers/mrc/presence/gid_table.h"
 
 namespace mrc {
 namespace {
@@ -37,8 +37,7 @@ bool is_rdma(const fs::path& name) {
 
 // The old classes by bind mounts, so that what appears in them later is seen. The two of RDMA are made anew:
 // ours, and links to what the kernel has of its own.
-bool fill_classes(const fs::path& stage, const std::string& device, const std::string& counters,
-                  std::string* error) {
+bool fill_classes(const fs::path& stage, const std::string& run_directory, std::string* error) {
   const fs::path host = stage / ".host";
   if (mkdir(host.c_str(), 0755) != 0 || !bind_mount(kClass, host)) return false;
   for (const fs::directory_entry& entry : entries_of(kClass)) {
@@ -47,12 +46,14 @@ bool fill_classes(const fs::path& stage, const std::string& device, const std::s
     const fs::path to = stage / name;
     if (mkdir(to.c_str(), 0755) != 0 || !bind_mount(entry.path(), to)) return false;
   }
-  std::vector<provider::TreeEntry> tree = provider::class_tree(device, provider::read_gid_table(), counters);
+  std::vector<provider::TreeEntry> tree = provider::class_tree(
+      [&](const std::string& device) { return make_counter_folder(run_directory, device); });
   for (provider::TreeEntry& entry : tree) entry.path.erase(0, std::strlen("class/"));
+  const std::vector<std::string> ours = provider::names_in_classes();
   for (const char* name : {"infiniband", "infiniband_verbs"})
     for (const fs::directory_entry& entry : entries_of(host / name)) {
       const fs::path own = entry.path().filename();
-      if (own == device || own == provider::device_file_name(device) || own == "abi_version") continue;
+      if (std::find(ours.begin(), ours.end(), own) != ours.end()) continue;
       tree.push_back({std::string(name) + "/" + own.string(),
                       "../.host/" + std::string(name) + "/" + own.string(), true});
     }
@@ -71,8 +72,7 @@ bool fill_drivers(const fs::path& stage, const std::string& provider) {
 
 }  // namespace
 
-bool show_in_place(const std::string& run_directory, const std::string& device, const std::string& provider,
-                   std::string* error) {
+bool show_in_place(const std::string& run_directory, const std::string& provider, std::string* error) {
   error->clear();
   const bool entered = enter_mount_namespace(false) || enter_mount_namespace(true);
   if (!entered) {
@@ -82,11 +82,9 @@ bool show_in_place(const std::string& run_directory, const std::string& device, 
   }
   const std::string classes = run_directory + "/class";
   const std::string drivers = run_directory + "/drivers";
-  const std::string counters = make_counter_folder(run_directory, device);
   errno = 0;
-  if (mount_stage(classes) && fill_classes(classes, device, counters, error) &&
-      move_mount_to(classes, kClass) && mount_stage(drivers) && fill_drivers(drivers, provider) &&
-      move_mount_to(drivers, kDrivers))
+  if (mount_stage(classes) && fill_classes(classes, run_directory, error) && move_mount_to(classes, kClass) &&
+      mount_stage(drivers) && fill_drivers(drivers, provider) && move_mount_to(drivers, kDrivers))
     return true;
   if (error->empty()) *error = std::strerror(errno);
   *error = "a view of " + kClass.string() + " and " + kDrivers.string() + " cannot be made: " + *error;

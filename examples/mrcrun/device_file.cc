@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -61,7 +62,7 @@ bool show(const fs::path& from, const fs::path& to, const fs::path& behind) {
   return symlink(behind.c_str(), to.c_str()) == 0;
 }
 
-bool fill_dev(const fs::path& stage, const fs::path& file) {
+bool fill_dev(const fs::path& stage, const std::vector<std::string>& files) {
   if (mkdir((stage / kHost).c_str(), 0755) != 0 || !bind_mount(kDev, stage / kHost)) return false;
   for (const fs::path& name : names_in(kDev)) {
     if (name == kInfiniband) continue;
@@ -75,36 +76,49 @@ bool fill_dev(const fs::path& stage, const fs::path& file) {
   const fs::path directory = stage / kInfiniband;
   if (mkdir(directory.c_str(), 0755) != 0) return false;
   for (const fs::path& name : names_in(kDev / kInfiniband)) {
-    if (name == file) continue;
+    if (std::find(files.begin(), files.end(), name) != files.end()) continue;
     if (!show(kDev / kInfiniband / name, directory / name, ".." / kHost / kInfiniband / name)) return false;
   }
-  return symlink("../null", (directory / file).c_str()) == 0;
+  return std::all_of(files.begin(), files.end(), [&](const std::string& file) {
+    return symlink("../null", (directory / file).c_str()) == 0;
+  });
 }
 
 // In a mount namespace of our own.
-bool replace_dev(const fs::path& run_directory, const fs::path& file) {
+bool replace_dev(const fs::path& run_directory, const std::vector<std::string>& files) {
   const fs::path stage = run_directory / "dev";
-  return mount_stage(stage) && fill_dev(stage, file) && move_mount_to(stage, kDev);
+  return mount_stage(stage) && fill_dev(stage, files) && move_mount_to(stage, kDev);
 }
 
-bool link_in_dev(const fs::path& file) {
+bool link_in_dev(const std::vector<std::string>& files) {
   const fs::path directory = kDev / kInfiniband;
   if (mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return false;
-  return symlink("../null", (directory / file).c_str()) == 0 || errno == EEXIST;
+  return std::all_of(files.begin(), files.end(), [&](const std::string& file) {
+    return symlink("../null", (directory / file).c_str()) == 0 || errno == EEXIST;
+  });
+}
+
+// Null: all are there.
+const std::string* missing(const std::vector<std::string>& files) {
+  for (const std::string& file : files)
+    if (!is_device_file(kDev / kInfiniband / file)) return &file;
+  return nullptr;
 }
 
 }  // namespace
 
-bool provide_device_file(const std::string& run_directory, const std::string& file, std::string* error) {
-  const fs::path path = kDev / kInfiniband / file;
-  if (is_device_file(path)) return true;
+bool provide_device_files(const std::string& run_directory, const std::vector<std::string>& files,
+                          std::string* error) {
+  if (missing(files) == nullptr) return true;
   bool entered = enter_mount_namespace(false);
   // A container's root may not mount, but its /dev is its own.
-  if (!entered && geteuid() == 0 && link_in_dev(file) && is_device_file(path)) return true;
+  if (!entered && geteuid() == 0 && link_in_dev(files) && missing(files) == nullptr) return true;
   if (!entered) entered = enter_mount_namespace(true);
-  if (entered && replace_dev(run_directory, file) && is_device_file(path)) return true;
+  if (entered && replace_dev(run_directory, files) && missing(files) == nullptr) return true;
   const int why = errno;
-  if (link_in_dev(file) && is_device_file(path)) return true;
+  if (link_in_dev(files) && missing(files) == nullptr) return true;
+  const std::string* file = missing(files);
+  const fs::path path = kDev / kInfiniband / (file != nullptr ? *file : files.front());
   *error = "there is no " + path.string() +
            ", and a view of /dev that has it cannot be made: " + std::strerror(why) +
            "; allow unprivileged user namespaces, or do this as root:\n  mkdir -p /dev/infiniband && ln -s "

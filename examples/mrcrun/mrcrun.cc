@@ -10,11 +10,11 @@
 #include <string>
 
 #include "dpdk_io/host/run_directory.h"
-#include "dpdk_io/settings/device_config.h"
 #include "examples/mrcrun/view.h"
 #include "examples/shared/provider_place.h"
 #include "examples/terminal/program_words.h"
 #include "providers/mrc/presence/class_tree.h"
+#include "providers/mrc/presence/device_settings.h"
 
 namespace mrc {
 namespace {
@@ -41,13 +41,6 @@ constexpr int kCannotPrepare = 125;
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 
-// Broken settings are for the program to report: it may not even use the device.
-std::string device_name() {
-  DeviceConfig config;
-  std::string error;
-  return load_device_config(&config, &error) ? config.name : DeviceConfig().name;
-}
-
 void prepend(const char* variable, const std::string& value) {
   const char* before = getenv(variable);
   const std::string all = before != nullptr && *before != '\0' ? value + ":" + before : value;
@@ -57,19 +50,22 @@ void prepend(const char* variable, const std::string& value) {
 bool prepare(bool view, bool capture, std::string* error) {
   const std::string provider = find_provider_place(error);
   if (provider.empty()) return false;
-  const std::string device = device_name();
-  if (device.compare(0, 3, "mrc") != 0) {
-    *error =
-        "the device is called " + device + "; its name must begin with mrc; change it in the configuration";
+  // Broken settings are for the program to report: it may not even use the device.
+  std::vector<std::string> files;
+  for (const DeviceConfig& device : provider::all_device_settings()) {
+    files.push_back(provider::device_file_name(device.name));
+    if (device.name.compare(0, 3, "mrc") == 0) continue;
+    *error = "the device is called " + device.name +
+             "; its name must begin with mrc; change it in the configuration";
     return false;
   }
   std::string run_directory;
   std::string sysfs;
   if (!open_run_directory(&run_directory, error)) return false;
-  if (view && !show_in_place(run_directory, device, provider, error)) return false;
-  if (!view && !make_sysfs_view(run_directory, device, &sysfs, error)) return false;
-  if (!provide_device_file(run_directory, provider::device_file_name(device), error)) return false;
-  if (capture && !show_interface(run_directory, device, error)) return false;
+  if (view && !show_in_place(run_directory, provider, error)) return false;
+  if (!view && !make_sysfs_view(run_directory, &sysfs, error)) return false;
+  if (!provide_device_files(run_directory, files, error)) return false;
+  if (capture && !show_interface(run_directory, provider::device_settings().name, error)) return false;
   if (!hide_rdma_netlink(error)) return false;
   if (view) {
     unsetenv("SYSFS_PATH");

@@ -18,7 +18,6 @@
 #include "dpdk_io/host/totals_page.h"
 #include "examples/mrcrun/view.h"
 #include "providers/mrc/presence/class_tree.h"
-#include "providers/mrc/presence/gid_table.h"
 
 namespace mrc {
 namespace {
@@ -87,10 +86,9 @@ std::vector<std::string> list_trees(const std::string& directory, bool unfinishe
 
 }  // namespace
 
-bool make_sysfs_view(const std::string& run_directory, const std::string& device, std::string* path,
-                     std::string* error) {
-  const auto tree =
-      provider::sysfs_view(device, provider::read_gid_table(), make_counter_folder(run_directory, device));
+bool make_sysfs_view(const std::string& run_directory, std::string* path, std::string* error) {
+  const auto tree = provider::sysfs_view(
+      [&](const std::string& device) { return make_counter_folder(run_directory, device); });
   *path = run_directory + "/" + kPrefix + provider::tree_name(tree);
   const DirectoryLock lock(run_directory);
   if (!lock.held()) {

@@ -3,22 +3,22 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace mrc {
 
-// A directory that stands in for /sys and shows the device, below the run directory; shared with other
+// A directory that stands in for /sys and shows the devices, below the run directory; shared with other
 // mrcruns that see the same. False: `error` says why.
-bool make_sysfs_view(const std::string& run_directory, const std::string& device, std::string* path,
-                     std::string* error);
+bool make_sysfs_view(const std::string& run_directory, std::string* path, std::string* error);
 
-// Puts the device into /sys/class and the provider into /etc/libibverbs.d, as this process and its children
+// Puts the devices into /sys/class and the provider into /etc/libibverbs.d, as this process and its children
 // see them. False: `error` says why.
-bool show_in_place(const std::string& run_directory, const std::string& device, const std::string& provider,
-                   std::string* error);
+bool show_in_place(const std::string& run_directory, const std::string& provider, std::string* error);
 
-// Sees to it that /dev/infiniband/<file> is there: in a mount namespace of this process's own if possible, so
+// Sees to it that these are in /dev/infiniband: in a mount namespace of this process's own if possible, so
 // that nothing is left behind. False: `error` says why and what to do.
-bool provide_device_file(const std::string& run_directory, const std::string& file, std::string* error);
+bool provide_device_files(const std::string& run_directory, const std::vector<std::string>& files,
+                          std::string* error);
 
 // An interface with the device's name, on which programs that capture see the packets of all programs of the
 // run directory; in a network namespace of this process's own. False: `error` says why.

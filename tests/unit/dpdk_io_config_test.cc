@@ -279,5 +279,55 @@ TEST(DeviceConfigTest, Faults) {
   EXPECT_EQ(refused("[fault]\nkind = \"drop\"\n").rfind("mrc: /x:1: [[fault]] is a list of tables", 0), 0u);
 }
 
+TEST(DeviceConfigTest, SeveralDevices) {
+  std::vector<DeviceConfig> devices;
+  std::string error;
+  const auto parse = [&](const std::string& text) {
+    return parse_device_configs(text, "/x", &devices, &error);
+  };
+  ASSERT_TRUE(
+      parse("[transport]\npaths_per_plane = 8\nwindow_packets = 512\n"
+            "[[device]]\nplanes = 2\n"
+            "[[device]]\nname = \"mrc_b\"\n[device.transport]\npaths_per_plane = 4\n"
+            "[[device.fault]]\nkind = \"drop\"\n"
+            "[[device.port]]\nplane = 0\nbackend = \"af_packet\"\ninterface = \"eth7\"\n"
+            "[[device]]\n"))
+      << error;
+  ASSERT_EQ(devices.size(), 3u);
+  EXPECT_EQ(devices[0].name, "mrc0");
+  EXPECT_EQ(devices[1].name, "mrc_b");
+  EXPECT_EQ(devices[2].name, "mrc2");
+  EXPECT_EQ(devices[0].planes, 2u);
+  EXPECT_EQ(devices[1].planes, 1u) << "it has one port";
+  EXPECT_EQ(devices[0].transport.paths_per_plane, 8u);
+  EXPECT_EQ(devices[1].transport.paths_per_plane, 4u);
+  EXPECT_EQ(devices[1].transport.window_packets, 512u) << "what is said for all";
+  EXPECT_EQ(devices[1].faults.size(), 1u);
+  EXPECT_TRUE(devices[2].faults.empty());
+  EXPECT_EQ(devices[2].index, 2u);
+  EXPECT_EQ(page_suffix(devices[0]), "");
+  EXPECT_EQ(page_suffix(devices[1]), ".mrc_b");
+
+  ASSERT_TRUE(parse("[device]\nname = \"mrc5\"\n")) << error;
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0].name, "mrc5");
+  ASSERT_TRUE(parse("")) << error;
+  EXPECT_EQ(devices.at(0).name, "mrc0");
+
+  const auto refused = [&](const std::string& text) { return parse(text) ? "taken" : error; };
+  EXPECT_EQ(refused("[[device]]\n[[device]]\nname = \"mrc0\"\n"),
+            "mrc: /x:2: two devices are called \"mrc0\"; give each [[device]] a name");
+  EXPECT_EQ(refused("[[device]]\n[[device]]\n\nplanes = 99\n"),
+            "mrc: /x:4: \"planes\" in [device] must be a whole number from 1 to 16");
+  EXPECT_EQ(
+      refused("[[port]]\nplane = 0\nbackend = \"af_packet\"\ninterface = \"e0\"\n[[device]]\n[[device]]\n"),
+      "mrc: /x:1: the interface \"e0\" is a port of mrc0 already; each device has ports of its own: write "
+      "[[device.port]]");
+  EXPECT_EQ(refused("[[device]]\n[device.sauce]\nx = 1\n").rfind("mrc: /x:2: unknown table [sauce]", 0), 0u);
+  std::string many;
+  for (int i = 0; i < 17; ++i) many += "[[device]]\n";
+  EXPECT_NE(refused(many).find("more than 16"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace mrc

@@ -13,5 +13,8 @@ if(NOT MRC_SANITIZE)  # as with the stock programs
   mrc_verbs_test(faults 120 ${program} $<TARGET_FILE:device_fault_test> $<TARGET_FILE:mrcctl>)
   mrc_verbs_test(fault_commands 120 ${CMAKE_CURRENT_SOURCE_DIR}/fault_commands.sh ${CMAKE_BINARY_DIR})
   mrc_verbs_test(disorder 120 ${CMAKE_CURRENT_SOURCE_DIR}/disorder.sh ${CMAKE_BINARY_DIR})
+  add_executable(two_devices two_devices.cc)
+  target_link_libraries(two_devices PRIVATE ibverbs)
+  mrc_verbs_test(two_devices 120 ${CMAKE_CURRENT_SOURCE_DIR}/two_devices.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   mrc_verbs_test(mrcrun 60 ${CMAKE_CURRENT_SOURCE_DIR}/provider_mrcrun.sh ${CMAKE_BINARY_DIR})
 endif()

@@ -7,15 +7,10 @@
 #include <string>
 
 #include "dpdk_io/host/cancellation.h"
-#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/verbs/context.h"
 #include "providers/mrc/verbs/fork_guard.h"
 
 namespace mrc::provider {
-
-uint32_t port_mask() {
-  return ((uint32_t{1} << device_settings().planes) - 1) << 1;
-}
 
 int to_errno(EvResult result) {
   switch (result) {

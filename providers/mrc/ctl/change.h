@@ -12,9 +12,6 @@
 
 namespace mrc::provider {
 
-// Bits: ports that there are, which count from 1.
-uint32_t port_mask();
-
 // errno of what a profile says.
 int to_errno(EvResult result);
 

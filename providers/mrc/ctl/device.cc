@@ -5,7 +5,6 @@
 
 #include "include/mrc/mrcdv.h"
 #include "providers/mrc/ctl/change.h"
-#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/verbs/context.h"
 
 namespace mrc::provider {
@@ -21,6 +20,11 @@ uint32_t free_evs(ibv_context* verbs) {
   const auto state = std::make_unique<ControlState>();
   page->read(state.get());
   return kControlEvs - std::min(state->ev_count, kControlEvs);
+}
+
+// Bits: ports that there are, which count from 1.
+uint32_t port_mask(ibv_context* verbs) {
+  return ((uint32_t{1} << Context::of(verbs)->device().settings().planes) - 1) << 1;
 }
 
 int ctl_query_device(ibv_context* verbs, mrc_ctl_device_attr* attributes, int* supported) {
@@ -41,14 +45,14 @@ int ctl_query_device(ibv_context* verbs, mrc_ctl_device_attr* attributes, int* s
   attributes->ev.ev_mode_mask = MRC_CTL_EV_MODE_AUTO | MRC_CTL_EV_MODE_EXP | MRC_CTL_EV_MODE_GEN;
   attributes->cc.cc_max_profiles = kControlProfiles;
   attributes->cc.algorithms = kAlgorithms;
-  attributes->phy_port_mask = port_mask();
+  attributes->phy_port_mask = port_mask(verbs);
   attributes->opt_attr = MRC_CTL_OPT_CAP_EV_PROFILE_MODIFY_ONLINE | MRC_CTL_OPT_CAP_EV_EVENT |
                          MRC_CTL_OPT_CAP_EV_EVENT_PRECISE_DROP_CNT | MRC_CTL_OPT_CAP_EP_OP_EV_PROBE;
   return 0;
 }
 
-bool is_port(uint8_t port) {
-  return port < 32 && (port_mask() >> port & 1) != 0;
+bool is_port(const mrc_context* context, uint8_t port) {
+  return context != nullptr && port < 32 && (port_mask(context->verbs) >> port & 1) != 0;
 }
 
 }  // namespace
@@ -79,7 +83,7 @@ MRC_EXPORTED_API void mrc_ctl_query_version(uint32_t* current, uint32_t* last_su
 
 MRC_EXPORTED_API int mrc_ctl_query_port(mrc_context* mrc_ctx, uint8_t port_num, mrc_ctl_port_attr* attr,
                                         int attr_mask) {
-  if (attr == nullptr || !is_port(port_num) || (attr_mask & ~MRC_CTL_PORT_ADMIN_STATE) != 0)
+  if (attr == nullptr || !is_port(mrc_ctx, port_num) || (attr_mask & ~MRC_CTL_PORT_ADMIN_STATE) != 0)
     return done(EINVAL);
   return look(mrc_ctx, [&](ControlModel& model, const mrc::ControlPage&) {
     const bool disabled = (model.ports_disabled >> (port_num - 1) & 1) != 0;
@@ -91,7 +95,8 @@ MRC_EXPORTED_API int mrc_ctl_query_port(mrc_context* mrc_ctx, uint8_t port_num, 
 
 MRC_EXPORTED_API int mrc_ctl_modify_port(mrc_context* mrc_ctx, uint8_t port_num, mrc_ctl_port_attr* attr,
                                          int attr_mask) {
-  if (attr == nullptr || !is_port(port_num) || attr_mask != MRC_CTL_PORT_ADMIN_STATE) return done(EINVAL);
+  if (attr == nullptr || !is_port(mrc_ctx, port_num) || attr_mask != MRC_CTL_PORT_ADMIN_STATE)
+    return done(EINVAL);
   if (attr->port_admin_state != MRC_CTL_PORT_ADMIN_DISABLED &&
       attr->port_admin_state != MRC_CTL_PORT_ADMIN_ENABLED)
     return done(EINVAL);

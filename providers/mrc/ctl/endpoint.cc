@@ -22,14 +22,14 @@ constexpr int kRequestsMax = 1024;  // the engine remembers 4096 at a time
 constexpr uint8_t kDscpShift = 2;
 
 // Who may not use the port of an EV, and so on, is told before anything is sent.
-std::optional<EvEntry> way_of(const mrc_ctl_ep_req& request) {
+std::optional<EvEntry> way_of(const mrc_ctl_ep_req& request, uint32_t planes) {
   const auto mode = request.ev_fmt_mode;
   if (mode != MRC_CTL_EV_FMT_MODE_STEV && mode != MRC_CTL_EV_FMT_MODE_SRV6 && mode != MRC_CTL_EV_FMT_MODE_UDP)
     return std::nullopt;
   EvValue value;
   std::memcpy(value.bytes.data(), request.req_ev.val, sizeof request.req_ev.val);
   value.port = request.req_ev.port;
-  if (value.port >= 32 || (port_mask() >> value.port & 1) == 0) return std::nullopt;
+  if (value.port < 1 || value.port > planes) return std::nullopt;
   return to_entry(static_cast<EvFormatMode>(mode), value, 0);
 }
 
@@ -45,7 +45,7 @@ class Batch final : private Shard::Prober {
 
   // 0 or an errno.
   int add(const mrc_ctl_ep_req& request, mrc_ctl_ep_op_type type, uint8_t dscp, const GidTable& own) {
-    const std::optional<EvEntry> way = way_of(request);
+    const std::optional<EvEntry> way = way_of(request, static_cast<uint32_t>(shard_.ports().ports().size()));
     const IpAddress source = address_of(request.sgid);
     const auto is = [](const IpAddress& address) {
       return [&address](const GidEntry& entry) { return entry.gid == address; };
@@ -129,7 +129,7 @@ int run_batch(mrc_context* context, uint8_t traffic_class, mrc_ctl_ep_op_type ty
   if (device.start() != 0) return EIO;
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
-  const GidTable own = read_gid_table();
+  const GidTable own = read_gid_table(device.settings());
   Batch batch(device.first(), answers);
   for (int i = 0; i < count; ++i)
     if (const int error = batch.add(requests[i], type, traffic_class >> kDscpShift, own); error != 0)

@@ -41,8 +41,8 @@ bool alike(const EvProfile& profile) {
                      [&](const EvValue& ev) { return has_segment(ev) == has_segment(values.front()); });
 }
 
-bool is_own_port(uint8_t port) {
-  return port < 32 && (port_mask() >> port & 1) != 0;
+bool is_own_port(const ControlPage& page, uint8_t port) {
+  return port < 32 && (page.ports() >> port & 1) != 0;
 }
 
 // --- operations on EVs ---
@@ -50,7 +50,7 @@ bool is_own_port(uint8_t port) {
 int replace_ev(PathsProfile* profile, const mrc_ctl_ev_op_entry& entry, ControlPage& page) {
   const EvValue old = value_of(entry.ev);
   const EvValue fresh = value_of(entry.ev_new);
-  if (!is_own_port(fresh.port)) return EINVAL;
+  if (!is_own_port(page, fresh.port)) return EINVAL;
   // A running queue pair's paths keep their planes.
   const bool online = profile->profile.state() == ProfileState::kOnline;
   if (online && old.port != fresh.port) return EINVAL;
@@ -131,14 +131,15 @@ int query_evs(const PathsProfile& profile, mrc_ctl_ev_profile_attr* to, const Co
 
 // --- fields ---
 
-int change_fields(PathsProfile* profile, uint64_t id, const mrc_ctl_ev_profile_attr& wanted) {
+int change_fields(PathsProfile* profile, uint64_t id, const mrc_ctl_ev_profile_attr& wanted,
+                  const ControlPage& page) {
   const auto& op = wanted.ev_fields_op;
   if (op.op != MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS || op.fields == nullptr || op.field_count < 1)
     return EINVAL;
   std::vector<EvField> fields;
   for (const mrc_ctl_ev_field& field : std::span(op.fields, static_cast<size_t>(op.field_count)))
     fields.push_back({field.width, field.init_val, field.min_val, field.max_val, field.mask});
-  return to_errno(profile->profile.change_fields(fields, port_mask(), id));
+  return to_errno(profile->profile.change_fields(fields, page.ports(), id));
 }
 
 int query_fields(const EvProfile& profile, mrc_ctl_ev_profile_attr* to) {
@@ -189,7 +190,7 @@ int set_state(PathsProfile* profile, uint64_t id, mrc_ctl_profile_state wanted, 
   if (!state) return EINVAL;
   const bool back = *state < profile->profile.state();
   if (back && page.in_use(ControlPage::Kind::kPaths, profile->place)) return EBUSY;
-  if (const int error = to_errno(profile->profile.set_state(*state, port_mask(), id)); error != 0)
+  if (const int error = to_errno(profile->profile.set_state(*state, page.ports(), id)); error != 0)
     return error;
   if (*state != ProfileState::kOnline) {
     page.clear_notes(profile->place);
@@ -207,7 +208,7 @@ int modify_paths(PathsProfile* profile, uint64_t id, mrc_ctl_ev_profile_attr* wa
     return EINVAL;
   if (const int error = set_what_it_is(profile, *wanted, mask, model); error != 0) return error;
   if ((mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP) != 0)
-    if (const int error = change_fields(profile, id, *wanted); error != 0) return error;
+    if (const int error = change_fields(profile, id, *wanted, page); error != 0) return error;
   if (const int error = set_what_it_does(profile, *wanted, mask); error != 0) return error;
   if ((mask & MRC_CTL_EV_PROFILE_VENDOR_CFG) != 0) copy_vendor(wanted->vendor_cfg, &profile->vendor);
   // There are EVs from OFFLINE on.

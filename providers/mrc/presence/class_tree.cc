@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
+#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/presence/limits.h"
 
 #ifndef MRC_VERSION
@@ -94,7 +96,6 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
     tree.push_back({path, content});
   };
   const std::string verbs = kVerbs + "/" + device_file_name(device);
-  add(kVerbs + "/abi_version", "6");
   add(verbs + "/ibdev", device);
   add(verbs + "/dev", "1:3");
   add(verbs + "/abi_version", "1");
@@ -145,13 +146,31 @@ std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gid
   return tree;
 }
 
-std::vector<TreeEntry> sysfs_view(const std::string& device, const GidTable& gids,
-                                  const std::string& counters) {
-  std::vector<TreeEntry> tree = class_tree(device, gids, counters);
+std::vector<TreeEntry> class_tree(const CountersOf& counters) {
+  std::vector<TreeEntry> tree;
+  tree.push_back({kVerbs + "/abi_version", "6"});
+  for (const DeviceConfig& device : all_device_settings())
+    for (TreeEntry& entry :
+         class_tree(device.name, read_gid_table(device), counters ? counters(device.name) : ""))
+      tree.push_back(std::move(entry));
+  return tree;
+}
+
+std::vector<std::string> names_in_classes() {
+  std::vector<std::string> names = {"abi_version"};
+  for (const DeviceConfig& device : all_device_settings()) {
+    names.push_back(device.name);
+    names.push_back(device_file_name(device.name));
+  }
+  return names;
+}
+
+std::vector<TreeEntry> sysfs_view(const CountersOf& counters) {
+  std::vector<TreeEntry> tree = class_tree(counters);
   link_rest("", {"class"}, &tree);
   link_rest("class", {"infiniband", "infiniband_verbs"}, &tree);
-  link_rest(kInfiniband, {device}, &tree);
-  link_rest(kVerbs, {"abi_version", device_file_name(device)}, &tree);
+  link_rest(kInfiniband, names_in_classes(), &tree);
+  link_rest(kVerbs, names_in_classes(), &tree);
   return tree;
 }
 

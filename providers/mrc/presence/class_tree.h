@@ -3,6 +3,7 @@
 // and around them links to the real /sys, so that the whole can stand in for it (SYSFS_PATH).
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,14 +17,20 @@ struct TreeEntry {
   bool is_link = false;
 };
 
-// class/infiniband and class/infiniband_verbs with the device in them. `counters` is the folder with those of
+// What class/infiniband and class/infiniband_verbs have of one device. `counters` is the folder with those of
 // its port (make_counter_folder()); empty: none are shown.
 std::vector<TreeEntry> class_tree(const std::string& device, const GidTable& gids,
-                                  const std::string& counters = {});
+                                  const std::string& counters);
 
+// That folder, of a device; none: no counters are shown.
+using CountersOf = std::function<std::string(const std::string& device)>;
+
+// The same with all devices of the settings.
+std::vector<TreeEntry> class_tree(const CountersOf& counters = {});
 // class_tree() and links to everything else in /sys, RDMA devices of the kernel included.
-std::vector<TreeEntry> sysfs_view(const std::string& device, const GidTable& gids,
-                                  const std::string& counters = {});
+std::vector<TreeEntry> sysfs_view(const CountersOf& counters = {});
+// What of the two classes is ours: the devices, and what they have in infiniband_verbs.
+std::vector<std::string> names_in_classes();
 
 // Writes the tree into a directory that exists and is empty. False: `error` says why.
 bool write_tree(const std::string& directory, const std::vector<TreeEntry>& tree, std::string* error);

@@ -108,15 +108,16 @@ class Interfaces {
 };
 
 // The interfaces of the ports, in order of planes.
-std::vector<std::string> port_interfaces() {
+std::vector<std::string> port_interfaces(const DeviceConfig& device) {
   std::vector<std::string> names;
-  for (const PortConfig& port : device_settings().network.ports)
+  for (const PortConfig& port : device.network.ports)
     if (!port.interface.empty()) names.push_back(port.interface);
   return names;
 }
 
-void append_given(const Interfaces& interfaces, const std::string& other, GidTable* table) {
-  for (const IpAddress& gid : device_settings().gids) {
+void append_given(const Interfaces& interfaces, const DeviceConfig& device, const std::string& other,
+                  GidTable* table) {
+  for (const IpAddress& gid : device.gids) {
     std::string owner = interfaces.owner_of(gid);
     if (owner.empty()) owner = other.empty() ? "lo" : other;
     table->entries.push_back({gid, owner, if_nametoindex(owner.c_str())});
@@ -137,12 +138,12 @@ void append_ports(const Interfaces& interfaces, const std::vector<std::string>& 
 
 namespace {
 
-GidTable read_addresses() {
+GidTable read_addresses(const DeviceConfig& device) {
   const Interfaces interfaces;
   GidTable table;
-  const std::vector<std::string> ports = port_interfaces();
+  const std::vector<std::string> ports = port_interfaces(device);
   if (!ports.empty()) table.mac = interfaces.mac_of(ports.front());
-  append_given(interfaces, ports.empty() ? "" : ports.front(), &table);
+  append_given(interfaces, device, ports.empty() ? "" : ports.front(), &table);
   if (table.entries.empty()) append_ports(interfaces, ports, &table);
   if (!table.entries.empty()) return table;
   std::string interface = interfaces.first_with(AF_INET);
@@ -161,8 +162,9 @@ GidTable read_addresses() {
 
 }  // namespace
 
-GidTable read_gid_table() {
-  GidTable table = read_addresses();
+GidTable read_gid_table(const DeviceConfig& device) {
+  GidTable table = read_addresses(device);
+  table.device_index = device.index;
   if (table.entries.size() > limits::kGids) table.entries.resize(limits::kGids);
   return table;
 }
@@ -173,14 +175,14 @@ uint64_t GidTable::node_guid() const {
     const auto& m = mac.bytes;
     uint64_t guid = m[0] ^ 2u;
     for (const unsigned byte : {+m[1], +m[2], 0xFF, 0xFE, +m[3], +m[4], +m[5]}) guid = guid << 8 | byte;
-    return guid;
+    return guid + (uint64_t{device_index} << 24);  // in the place of FF FE
   }
   // Only loopback: the host's name must do.
   char name[65] = "";
   gethostname(name, sizeof name - 1);
   uint64_t hash = 0xCBF29CE484222325u;
   for (const char c : std::string_view(name)) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001B3u;
-  return (hash & 0x00FFFFFFFFFFFFFFu) | 0x0200000000000000u;  // locally administered
+  return ((hash + device_index) & 0x00FFFFFFFFFFFFFFu) | 0x0200000000000000u;  // locally administered
 }
 
 }  // namespace mrc::provider

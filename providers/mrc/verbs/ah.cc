@@ -9,15 +9,17 @@
 
 #include "providers/mrc/presence/gid_table.h"
 #include "providers/mrc/presence/limits.h"
+#include "providers/mrc/verbs/context.h"
 #include "providers/mrc/verbs/fork_guard.h"
 #include "providers/mrc/verbs/operations.h"
 #include "providers/mrc/verbs/pd.h"
 
 namespace mrc::provider {
 
-bool resolve_address(const ibv_ah_attr& address, IpAddress* source, IpAddress* destination) {
+bool resolve_address(const DeviceConfig& device, const ibv_ah_attr& address, IpAddress* source,
+                     IpAddress* destination) {
   if (address.is_global == 0) return false;  // RoCE has no other addresses than GIDs
-  const GidTable gids = read_gid_table();
+  const GidTable gids = read_gid_table(device);
   if (address.grh.sgid_index >= gids.entries.size()) return false;
   *source = gids.entries[address.grh.sgid_index].gid;
   std::memcpy(destination->bytes.data(), address.grh.dgid.raw, destination->bytes.size());
@@ -33,7 +35,8 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* address) {
   } else if (address->port_num == limits::kPort) {
     try {
       auto handle = std::make_unique<Ah>();
-      if (resolve_address(*address, &handle->source, &handle->destination)) {
+      const DeviceConfig& device = Context::of(pd->context)->device().settings();
+      if (resolve_address(device, *address, &handle->source, &handle->destination)) {
         handle->pd = Pd::of(pd);
         ++handle->pd->users;
         return &handle.release()->verbs;

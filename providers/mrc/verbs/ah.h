@@ -4,6 +4,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "dpdk_io/settings/device_config.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc::provider {
@@ -20,6 +21,7 @@ struct Ah {
 };
 
 // The two ends that an address vector names. False: it names no path of this device. May throw bad_alloc.
-bool resolve_address(const ibv_ah_attr& address, IpAddress* source, IpAddress* destination);
+bool resolve_address(const DeviceConfig& device, const ibv_ah_attr& address, IpAddress* source,
+                     IpAddress* destination);
 
 }  // namespace mrc::provider

@@ -46,14 +46,14 @@ ibv_gid_entry entry_of(const GidTable& table, size_t index) {
   return entry;
 }
 
-int query_gid_entry(const ib_uverbs_ioctl_hdr& header) {
+int query_gid_entry(const DeviceConfig& device, const ib_uverbs_ioctl_hdr& header) {
   const auto* port = find_attribute(header, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
   const auto* index = find_attribute(header, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
   const auto* answer = find_attribute(header, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY);
   if (port == nullptr || index == nullptr || answer == nullptr || port->data != limits::kPort) return -EINVAL;
   if (has_flags(header, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS)) return -EINVAL;
   if (is_nowhere(*answer)) return -EFAULT;
-  const GidTable table = read_gid_table();
+  const GidTable table = read_gid_table(device);
   if (index->data >= limits::kGids) return -EINVAL;
   if (index->data >= table.entries.size()) return -ENODATA;  // a free one
   const ibv_gid_entry entry = entry_of(table, index->data);
@@ -61,7 +61,7 @@ int query_gid_entry(const ib_uverbs_ioctl_hdr& header) {
   return 0;
 }
 
-int query_gid_table(const ib_uverbs_ioctl_hdr& header) {
+int query_gid_table(const DeviceConfig& device, const ib_uverbs_ioctl_hdr& header) {
   const auto* entry_bytes = find_attribute(header, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
   const auto* answer = find_attribute(header, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
   const auto* count = find_attribute(header, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES);
@@ -69,7 +69,7 @@ int query_gid_table(const ib_uverbs_ioctl_hdr& header) {
     return -EINVAL;
   if (has_flags(header, UVERBS_ATTR_QUERY_GID_TABLE_FLAGS)) return -EINVAL;
   if (count->len != sizeof(uint64_t)) return -EINVAL;
-  const GidTable table = read_gid_table();
+  const GidTable table = read_gid_table(device);
   const size_t stride = entry_bytes->data;
   if (answer->len / stride < table.entries.size()) return -EINVAL;
   if (is_nowhere(*answer) || is_nowhere(*count)) return -EFAULT;
@@ -126,10 +126,11 @@ int Commands::on_ioctl(unsigned long request, void* argument) {
       async_fd_ >= 0)
     return tell_async_fd(header, async_fd_);
   try {
+    const DeviceConfig& device = device_ != nullptr ? *device_ : device_settings();
     if (header.object_id == UVERBS_OBJECT_DEVICE && header.method_id == UVERBS_METHOD_QUERY_GID_ENTRY)
-      return query_gid_entry(header);
+      return query_gid_entry(device, header);
     if (header.object_id == UVERBS_OBJECT_DEVICE && header.method_id == UVERBS_METHOD_QUERY_GID_TABLE)
-      return query_gid_table(header);
+      return query_gid_table(device, header);
   } catch (const std::bad_alloc&) {
     return -ENOMEM;
   }

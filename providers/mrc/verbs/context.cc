@@ -11,6 +11,7 @@
 #include <string>
 
 #include "providers/mrc/presence/address.h"
+#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/presence/limits.h"
 #include "providers/mrc/verbs/c_boundary.h"
 #include "providers/mrc/verbs/call_faults.h"
@@ -151,6 +152,7 @@ verbs_context* Context::open(ibv_device* device, int placeholder) {
     errno = ENOMEM;
     return nullptr;
   }
+  self->commands_.set_device(device_settings(device->name));
   // Before libibverbs makes the context: it calls ioctl() on the file at once.
   self->command_file_ = CommandFile::open(placeholder, &self->commands_, &error);
   if (self->command_file_ == nullptr) {

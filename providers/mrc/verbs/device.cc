@@ -85,7 +85,7 @@ void Device::at_exit() {
   registry().mutex.unlock();
 }
 
-Device::Device(const char* name) : name_(name) {
+Device::Device(const char* name) : name_(name), settings_(device_settings(name)) {
   shards_[0] = new Shard(*this, 0);
 }
 
@@ -108,8 +108,7 @@ int Device::start() {
 
 int Device::start_first(std::string* error) {
   config_ = {};
-  if (!load_device_config(&config_, error)) return EINVAL;
-  config_.name = name_;
+  if (!load_device_config(name_, &config_, error)) return EINVAL;
   if (config_.network.any_port(&PortConfig::is_own_ethdev)) {
     // DPDK starts once in a process, and what it has started cannot be taken over by a child.
     static const bool guarded = (guard_from_forks(), true);
@@ -143,7 +142,7 @@ void Device::set_ports_up(PlaneMask up) {
 }
 
 PlaneMask Device::ports_enabled() {
-  const PlaneMask all = (PlaneMask{1} << device_settings().planes) - 1;
+  const PlaneMask all = (PlaneMask{1} << settings_.planes) - 1;
   int why = 0;
   const ControlPage* page = control(&why);
   return page != nullptr ? all & ~page->ports_disabled() : all;
@@ -153,7 +152,9 @@ PlaneMask Device::ports_enabled() {
 ControlPage* Device::control(int* why) {
   std::lock_guard lock(control_mutex_);
   std::string error;
-  if (control_ == nullptr && (*why = ControlPage::open(&control_, &error)) != 0) return nullptr;
+  if (control_ != nullptr) return control_.get();
+  if ((*why = ControlPage::open(&control_, &error, page_suffix(settings_))) != 0) return nullptr;
+  control_->set_ports(((uint32_t{1} << settings_.planes) - 1) << 1);
   return control_.get();
 }
 

@@ -43,6 +43,8 @@ class Device {
   int start();
 
   const std::string& name() const { return name_; }
+  // As they were when the process first looked: what programs see does not change under them.
+  const DeviceConfig& settings() const { return settings_; }
   // The port that programs see: up while one of the planes is. A device that was not started says so too.
   bool port_up() const { return port_up_.load(std::memory_order_relaxed); }
   void set_port_up(bool up);
@@ -120,6 +122,7 @@ class Device {
   void settle_locked(Cq& queue, Shard& shard);
 
   const std::string name_;
+  const DeviceConfig& settings_;
   unsigned users_ = 0;         // that have opened it
   std::mutex contexts_mutex_;  // taken after all others
   std::vector<Context*> contexts_;

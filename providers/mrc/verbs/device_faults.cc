@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "dpdk_io/host/run_directory.h"
-#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/verbs/device.h"
 
 namespace mrc::provider {
@@ -20,10 +19,10 @@ void DeviceFaults::open() {
   std::string run_directory;
   std::string error;
   if (!open_run_directory(&run_directory, &error)) return;
-  FaultPage* page = map_fault_page(run_directory, &error);
+  FaultPage* page = map_fault_page(run_directory, &error, page_suffix(device_.settings()));
   if (page == nullptr) std::fprintf(stderr, "%s; mrcctl fault does not reach this process\n", error.c_str());
   page_.store(page);
-  for (const FaultRule& rule : device_settings().faults) {
+  for (const FaultRule& rule : device_.settings().faults) {
     Own& own = own_.emplace_back();
     own.rule = rule;
     own.rule.id = ++last_id_;
@@ -53,7 +52,7 @@ bool DeviceFaults::make(unsigned shard, uint64_t* version, std::unique_ptr<Fault
   });
   if (!rules.empty())
     *injector = std::make_unique<FaultInjector>(
-        rules, FaultInjector::Config{device_settings().transport.dscp_trimmed, shard});
+        rules, FaultInjector::Config{device_.settings().transport.dscp_trimmed, shard});
   return true;
 }
 

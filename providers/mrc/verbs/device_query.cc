@@ -109,12 +109,13 @@ int query_rt_values(ibv_context*, ibv_values_ex* values) {
 int query_port(ibv_context* context, uint8_t port, ibv_port_attr* attributes) {
   // 1 is the whole device; the others are planes, as OCP's interface counts them.
   Device& device = Context::of(context)->device();
-  if (port == 0 || (port != limits::kPort && port > device_settings().planes)) return EINVAL;
+  if (port == 0 || (port != limits::kPort && port > Context::of(context)->device().settings().planes))
+    return EINVAL;
   ibv_port_attr result{};
   const PlaneMask planes = device.ports_enabled() & device.ports_up();
   const bool up = port == limits::kPort ? device.port_up() && planes != 0 : (planes >> (port - 1) & 1) != 0;
   result.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
-  result.max_mtu = result.active_mtu = to_verbs_mtu(device_settings().mtu);
+  result.max_mtu = result.active_mtu = to_verbs_mtu(Context::of(context)->device().settings().mtu);
   result.gid_tbl_len = limits::kGids;
   result.port_cap_flags = IBV_PORT_IP_BASED_GIDS;
   result.max_msg_sz = limits::kMessageBytes;

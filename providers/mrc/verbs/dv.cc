@@ -45,14 +45,14 @@ uint8_t to_public(Transport transport) {
   }
 }
 
-bool is_mpr(uint32_t packets) {
-  return packets >= kMprUnit && packets % kMprUnit == 0 &&
-         packets <= device_settings().transport.window_packets;
+bool is_mpr(uint32_t packets, const TransportConfig& transport) {
+  return packets >= kMprUnit && packets % kMprUnit == 0 && packets <= transport.window_packets;
 }
 
 // 0 or an errno.
-int to_engine(const mrcdv_qp_attr& from, uint32_t mask, QueuePairAttributes* to) {
-  const uint16_t immediates_max = device_settings().transport.immediates_max;
+int to_engine(const mrcdv_qp_attr& from, uint32_t mask, const TransportConfig& transport,
+              QueuePairAttributes* to) {
+  const uint16_t immediates_max = transport.immediates_max;
   const auto in_range = [&](uint32_t bit, uint16_t value) {
     return (mask & bit) == 0 || (value >= 1 && value <= immediates_max);
   };
@@ -60,8 +60,8 @@ int to_engine(const mrcdv_qp_attr& from, uint32_t mask, QueuePairAttributes* to)
   if ((mask & ~kAll) != 0) return EINVAL;
   if (!in_range(MRCDV_QP_MAX_WIMM, from.max_wimm) || !in_range(MRCDV_QP_MAX_WIMM_DEST, from.max_wimm_dest))
     return EINVAL;
-  if ((mask & MRCDV_QP_MPR) != 0 && !is_mpr(from.mpr)) return EINVAL;
-  if ((mask & MRCDV_QP_MPR_DEST) != 0 && !is_mpr(from.mpr_dest)) return EINVAL;
+  if ((mask & MRCDV_QP_MPR) != 0 && !is_mpr(from.mpr, transport)) return EINVAL;
+  if ((mask & MRCDV_QP_MPR_DEST) != 0 && !is_mpr(from.mpr_dest, transport)) return EINVAL;
   if ((mask & MRCDV_QP_TIMEOUT) != 0) to->timeout = static_cast<Nanoseconds>(from.timeout_ns);
   if ((mask & MRCDV_QP_RETRY) != 0) {
     to->retry_linear = from.retry_linear;
@@ -94,8 +94,7 @@ void remember(const mrcdv_qp_attr& from, uint32_t mask, mrcdv_qp_attr* to) {
   if ((mask & MRCDV_QP_EXPECTED_SENDERS) != 0) to->expected_senders = from.expected_senders;
 }
 
-mrcdv_qp_attr defaults() {
-  const TransportConfig& transport = device_settings().transport;
+mrcdv_qp_attr defaults(const TransportConfig& transport) {
   mrcdv_qp_attr attributes{};
   attributes.max_wimm = attributes.max_wimm_dest = transport.immediates_max;
   attributes.mpr = attributes.mpr_dest = transport.window_packets;
@@ -106,6 +105,10 @@ mrcdv_qp_attr defaults() {
 
 Qp* qp_of(ibv_qp* qp) {
   return qp != nullptr && is_ours(qp->context->device) ? Qp::of(qp) : nullptr;
+}
+
+const TransportConfig& transport_of(const Qp& qp) {
+  return qp.context->device().settings().transport;
 }
 
 bool usable(const PathSet& paths, const Path& path) {
@@ -133,7 +136,7 @@ void tell(const QueuePair& from, const Path& path, mrcdv_path* to) {
 int dv_query_device(ibv_context* context, mrcdv_device_attr* attributes) {
   if (context == nullptr || attributes == nullptr) return EINVAL;
   if (!is_ours(context->device)) return EOPNOTSUPP;
-  const DeviceConfig& settings = device_settings();
+  const DeviceConfig& settings = Context::of(context)->device().settings();
   *attributes = {};
   attributes->planes = settings.planes;
   attributes->max_wimm = settings.transport.immediates_max;
@@ -157,12 +160,12 @@ int dv_modify_qp(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const mrcdv_qp_at
   QueuePairAttributes more;
   if (dv_mask != 0) {
     if (dv_wanted == nullptr || verbs->qp_type != IBV_QPT_RC) return EINVAL;
-    if (const int error = to_engine(*dv_wanted, dv_mask, &more); error != 0) return error;
+    if (const int error = to_engine(*dv_wanted, dv_mask, transport_of(*qp), &more); error != 0) return error;
   }
   if (const int error = modify_qp_with(verbs, wanted, mask, more); error != 0) return error;
   Progress::Control control(qp->shard->progress());
   if (!qp->chosen || ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RESET))
-    qp->chosen = defaults();
+    qp->chosen = defaults(transport_of(*qp));
   if (dv_mask != 0) remember(*dv_wanted, dv_mask, &*qp->chosen);
   return 0;
 }
@@ -172,7 +175,7 @@ int dv_query_qp(ibv_qp* verbs, mrcdv_qp_attr* attributes) {
   if (forked_away()) return EPERM;
   if (qp == nullptr || attributes == nullptr) return EINVAL;
   Progress::Control control(qp->shard->progress());
-  *attributes = qp->chosen.value_or(defaults());
+  *attributes = qp->chosen.value_or(defaults(transport_of(*qp)));
   attributes->transport = to_public(qp->transport->transport());
   return 0;
 }

@@ -314,7 +314,8 @@ int modify_qp_with(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const QueuePair
   Qp* qp = Qp::of(verbs);
   try {
     QueuePairAttributes attributes = more;
-    if (const int error = to_engine(*wanted, mask, &attributes); error != 0) return error;
+    if (const int error = to_engine(qp->context->device().settings(), *wanted, mask, &attributes); error != 0)
+      return error;
     // They say it more exactly.
     if (more.timeout) attributes.timeout = more.timeout;
     if (more.retry_linear) attributes.retry_linear = more.retry_linear;

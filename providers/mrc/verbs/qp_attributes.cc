@@ -3,7 +3,6 @@
 
 #include <cerrno>
 
-#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/presence/limits.h"
 #include "providers/mrc/verbs/ah.h"
 
@@ -87,13 +86,12 @@ uint8_t remote_rights(unsigned access) {
   return rights;
 }
 
-bool in_range(const ibv_qp_attr& from, int mask) {
+bool in_range(const DeviceConfig& device, const ibv_qp_attr& from, int mask) {
   if ((mask & IBV_QP_PORT) != 0 && from.port_num != limits::kPort) return false;
   if ((mask & IBV_QP_AV) != 0 && from.ah_attr.port_num != limits::kPort) return false;
   if ((mask & IBV_QP_PKEY_INDEX) != 0 && from.pkey_index != 0) return false;
   // No more than query_port() promises: longer packets would not fit through the ports' interfaces.
-  if ((mask & IBV_QP_PATH_MTU) != 0 &&
-      (from.path_mtu < IBV_MTU_256 || 128u << from.path_mtu > device_settings().mtu))
+  if ((mask & IBV_QP_PATH_MTU) != 0 && (from.path_mtu < IBV_MTU_256 || 128u << from.path_mtu > device.mtu))
     return false;
   if ((mask & IBV_QP_DEST_QPN) != 0 && from.dest_qp_num > Qpn::kMask) return false;
   if ((mask & IBV_QP_TIMEOUT) != 0 && from.timeout > 31) return false;
@@ -156,15 +154,15 @@ bool transition_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, in
   return false;
 }
 
-int to_engine(const ibv_qp_attr& from, int mask, QueuePairAttributes* to) {
-  if (!in_range(from, mask)) return EINVAL;
+int to_engine(const DeviceConfig& device, const ibv_qp_attr& from, int mask, QueuePairAttributes* to) {
+  if (!in_range(device, from, mask)) return EINVAL;
   if ((mask & IBV_QP_STATE) != 0) to->state = to_engine(from.qp_state);
   if ((mask & IBV_QP_QKEY) != 0) to->queue_key = from.qkey;
   if ((mask & IBV_QP_ACCESS_FLAGS) != 0) to->remote_access = remote_rights(from.qp_access_flags);
   if ((mask & IBV_QP_AV) != 0) {
     IpAddress source;
     IpAddress destination;
-    if (!resolve_address(from.ah_attr, &source, &destination)) return EINVAL;
+    if (!resolve_address(device, from.ah_attr, &source, &destination)) return EINVAL;
     to->source = source;
     to->destination = destination;
     to->dscp = from.ah_attr.grh.traffic_class >> 2;

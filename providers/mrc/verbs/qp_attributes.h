@@ -5,6 +5,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "dpdk_io/settings/device_config.h"
 #include "libmrc/qp/queue_pair.h"
 
 namespace mrc::provider {
@@ -18,7 +19,7 @@ bool transition_allowed(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to, in
 
 // 0 or an errno: an attribute is out of range, or names something that the device does not have. May throw
 // bad_alloc.
-int to_engine(const ibv_qp_attr& from, int mask, QueuePairAttributes* to);
+int to_engine(const DeviceConfig& device, const ibv_qp_attr& from, int mask, QueuePairAttributes* to);
 
 // Copies the attributes of the mask, for ibv_query_qp().
 void remember(const ibv_qp_attr& from, int mask, ibv_qp_attr* to);
