@@ -150,7 +150,7 @@ TEST(PacketCarrierTest, FramesStayUntilTheyAreReleasedInAnyOrder) {
       held.emplace_back(i, frame);
       if (held.size() < 40) continue;
       // A late one first.
-      const size_t which = i * 7 % held.size();
+      const size_t which = size_t{7} * i % held.size();
       ASSERT_EQ(number_in(held[which].second), held[which].first);
       ends.right->release({&held[which].second, 1});
       held.erase(held.begin() + static_cast<ptrdiff_t>(which));
