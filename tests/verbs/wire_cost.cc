@@ -26,7 +26,7 @@ namespace {
 constexpr uint32_t kLeftSlot = 1;
 constexpr uint32_t kRightSlot = 2;
 constexpr size_t kRegion = 64 << 20;  // no cache has it
-constexpr uint64_t kFrames = 100'000;
+constexpr uint64_t kFrames = 40'000;
 constexpr uint32_t kMbufs = 4096;
 
 double cpu_seconds() {
