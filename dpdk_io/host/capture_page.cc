@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -107,10 +108,11 @@ void CaptureFeed::close_ring() {
 
 void CaptureFeed::put(const CaptureNote& note, std::span<const uint8_t> frame) {
   const bool whole = note.time_ns < page_->whole_until_ns.load(std::memory_order_relaxed);
-  const size_t most = whole ? sizeof CaptureRing::Slot::bytes : CaptureRing::kHeaderBytes;
+  const size_t most = whole ? kFrameBytesMax : CaptureRing::kHeaderBytes;
   const size_t kept = std::min(frame.size(), most);
   const uint64_t number = ring_->head.fetch_add(1, std::memory_order_relaxed);
-  CaptureRing::Slot& slot = ring_->slots[number % CaptureRing::kSlots];
+  const size_t place = number % CaptureRing::kSlots;
+  CaptureRing::Slot& slot = ring_->slots[place];
   // Who was held up in here for a whole round keeps the slot, and this frame is not shown.
   uint64_t turn = slot.turn.load(std::memory_order_relaxed);
   if (turn % 2 != 0 || turn > 2 * number ||
@@ -125,7 +127,9 @@ void CaptureFeed::put(const CaptureNote& note, std::span<const uint8_t> frame) {
   slot.plane = note.plane;
   slot.leaves = note.leaves;
   slot.intact = note.intact;
-  std::memcpy(slot.bytes, frame.data(), kept);
+  const size_t first = std::min(kept, sizeof slot.first);
+  std::memcpy(slot.first, frame.data(), first);
+  if (kept > first) std::memcpy(ring_->rests[place], frame.data() + first, kept - first);
   slot.turn.store(2 * number + 2, std::memory_order_release);
 }
 
@@ -181,6 +185,11 @@ CaptureListener::~CaptureListener() {
   munmap(page_, sizeof *page_);
 }
 
+void CaptureListener::give_way() {
+  static constexpr int kLast = 19;
+  setpriority(PRIO_PROCESS, 0, kLast);
+}
+
 void CaptureListener::leave() {
   if (left_) return;
   left_ = true;
@@ -213,8 +222,11 @@ bool CaptureListener::take(CapturedFrame* frame) {
       frame->note = {slot.time_ns, slot.process, slot.plane, slot.leaves != 0, slot.intact != 0};
       frame->device.assign(slot.device, strnlen(slot.device, sizeof slot.device));
       frame->length = slot.length;
-      const size_t kept = std::min<size_t>(slot.kept, sizeof slot.bytes);
-      frame->bytes.assign(slot.bytes, slot.bytes + kept);
+      const size_t kept = std::min<size_t>(slot.kept, kFrameBytesMax);
+      const size_t first = std::min(kept, sizeof slot.first);
+      frame->bytes.assign(slot.first, slot.first + first);
+      const uint8_t* rest = ring_->rests[next_ % CaptureRing::kSlots];
+      frame->bytes.insert(frame->bytes.end(), rest, rest + (kept - first));
       std::atomic_thread_fence(std::memory_order_acquire);
     }
     ++next_;

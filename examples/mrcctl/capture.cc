@@ -224,6 +224,7 @@ int capture_frames(int count, char** words) {
   std::string error;
   std::unique_ptr<CaptureListener> listener;
   end_on_signals();
+  CaptureListener::give_way();
   if (open_run_directory(&run_directory, &error))
     listener = CaptureListener::open(run_directory, options.whole, &error);
   if (listener == nullptr) {

@@ -90,6 +90,7 @@ void feed(int tap, CaptureListener& listener, pid_t program) {
   // Who reads what the program says shall see its end.
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; nothing >= 0 && fd < 3; ++fd) dup2(nothing, fd);
+  CaptureListener::give_way();
   std::string error;
   if (const auto listener = CaptureListener::open(run_directory, true, &error)) feed(tap, *listener, program);
   _exit(0);
