@@ -206,7 +206,7 @@ void TotalsPage::write_files(uint32_t place) {
 }
 
 std::string make_counter_folder(const std::string& run_directory, const std::string& device) {
-  const std::string path = folder_of(run_directory, device);
+  std::string path = folder_of(run_directory, device);
   for (const std::string& folder : {path, path + "/counters", path + "/hw_counters"})
     if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return {};
   TotalsPage page(run_directory);

@@ -166,6 +166,7 @@ std::vector<Row> View::by_device(const Readings& now) const {
     add("drops", per_second(stats.drops - old.drops, seconds));
   }
   std::vector<Row> rows;
+  rows.reserve(devices.size());
   for (auto& [name, row] : devices) rows.push_back(std::move(row));
   return rows;
 }
@@ -234,6 +235,7 @@ std::vector<Row> View::by_plane(const Readings& now) const {
     }
   }
   std::vector<Row> rows;
+  rows.reserve(planes.size());
   for (const auto& [name, sum] : planes)
     rows.push_back({{"device", name.first},
                     {"plane", name.second},

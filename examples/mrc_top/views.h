@@ -36,7 +36,8 @@ class View {
   std::vector<Row> read(const std::vector<ProcessStats>& processes);
 
  private:
-  // Of a path, a queue pair or a process, when it was last seen.
+  // A process when it was last seen.
+  // NOLINTNEXTLINE(bugprone-exception-escape): an empty json takes no memory
   struct Before {
     uint64_t time_ns = 0;
     nlohmann::json state;

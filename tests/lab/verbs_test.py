@@ -214,6 +214,10 @@ def case_dissector(program):
     captures = [LeafCapture(lab, f'p1l{number}', f'h{number}', 600) for number in (1, 2)]
     for tool in ('ib_atomic_bw', 'ib_send_bw', 'ib_read_bw', 'ib_write_bw'):
         pair(lab, [tool, '-d', 'mrc0', '-F', '-n', '60'] + ([] if 'atomic' in tool else ['-s', '16384']))
+    # Losses and trims decide how much passes a leaf.
+    for _ in range(10):
+        if any(capture.process.poll() is None for capture in captures):
+            pair(lab, ['ib_write_bw', '-d', 'mrc0', '-F', '-n', '200', '-s', '16384'])
     fields = os.path.join(os.path.dirname(program), 'packet_fields')
     opcodes = set()
     for capture in captures:
