@@ -362,11 +362,13 @@ void Progress::hear_others() {
 // Not on the data path: who injects a fault can wait for a millisecond.
 void Progress::look_at_faults() {
   if (!shard_->faults_changed() || !lock_.try_lock()) return;
+  memory_guard_.enter(engine_->memory());  // what was held back may be placed now
   try {
     shard_->follow_faults();
   } catch (const std::bad_alloc&) {
     // It is asked again.
   }
+  memory_guard_.leave();
   unlock();
   shard_->follow_events();
 }
