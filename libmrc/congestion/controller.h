@@ -77,7 +77,7 @@ class CongestionController {
         state_.emplace<FixedController>().reset(config.window_bytes);
         break;
       case CongestionAlgorithm::kNscc:
-        state_.emplace<Nscc>().reset(config.nscc);
+        state_.emplace<Nscc>().reset(config.nscc, seed | 1);
         break;
       case CongestionAlgorithm::kReceiverAware:
         state_.emplace<ReceiverAware>().reset(config.nscc, expected_senders, seed);

@@ -15,7 +15,9 @@ constexpr double kFastIncrease = 0.25;
 constexpr double kWindowBdp = 1.5;
 constexpr uint32_t kAdjustMtus = 8;
 constexpr double kDelayWeight = 0.0125;
-constexpr double kCalmDelay = 0.25;  // of base_rtt: where the average goes when only some paths queue
+constexpr double kFairGrowth = 0.1;    // per window
+constexpr double kFairAfterTurns = 2;  // of eta
+constexpr double kCalmDelay = 0.25;    // of base_rtt: where the average goes when only some paths queue
 
 // MRC 5.3, 3: "delay ~ 0" is 1 us on the reference network; [P] in proportion on slower ones.
 Nanoseconds no_delay(Nanoseconds base_rtt) {
@@ -53,8 +55,11 @@ NsccConfig nscc_defaults(uint64_t link_rate_bps, Nanoseconds base_rtt, uint32_t 
   return config;
 }
 
-void Nscc::reset(const NsccConfig& config) {
+void Nscc::reset(const NsccConfig& config, uint64_t seed) {
   *this = Nscc{};
+  takes_turns_ = seed != 0;
+  turns_.reset(config.base_rtt + config.target_delay, seed);
+  fair_ = config.fi;
   config_ = config;
   cwnd_ = static_cast<double>(config.max_cwnd);  // MRC 5.2: the window starts at its largest
   base_rtt_ = config.base_rtt;
@@ -75,6 +80,7 @@ void Nscc::shrink(double bytes) {
 void Nscc::forget(uint64_t bytes) {
   inflight_ -= static_cast<int64_t>(bytes);
   ignored_bytes_ += bytes;
+  before_floor_ -= std::min(before_floor_, bytes);
 }
 
 void Nscc::start(Nanoseconds now) {
@@ -119,14 +125,15 @@ void Nscc::on_sack(const SackSignal& sack) {
   const Nanoseconds delay = learn_delay(sack);
   apply_penalty(sack);
 
+  if (sack.newly_bytes != 0) turns_.delivered(sack.now, sack.rtt, delay < config_.target_delay / 2);
   if (quick_adapt(sack.now, sack.ce, delay)) return;
+  if (turns_.waiting()) return;  // one packet is still too much
   const bool late = delay >= config_.target_delay;
   if (!sack.ce) {
     // [P] A receiver that asks for less does not get more from the same SACK.
     if (sack.penalty != 0) {
     } else if (late) {
-      inc_bytes2_ += config_.fi * static_cast<double>(sack.newly_bytes);  // fair increase
-      stop_fast_increase();
+      fair_increase(sack.newly_bytes);
     } else {
       proportional_increase(sack.newly_bytes, delay);
     }
@@ -137,6 +144,14 @@ void Nscc::on_sack(const SackSignal& sack) {
   if (received_bytes_ > config_.adjust_bytes_threshold ||
       sack.now - adjusted_at_ >= config_.adjust_period_threshold)
     fulfil_adjustment(sack.now);
+}
+
+// MRC 5.3. [P] Where the last hop does not mark, delay without a mark may be a crowd, and each of its members
+// would add five packets per round trip, to have them trimmed. So after turns it begins small.
+void Nscc::fair_increase(uint64_t newly) {
+  inc_bytes2_ += fair_ * static_cast<double>(newly);
+  fair_ = std::min(config_.fi, fair_ * (1 + kFairGrowth * static_cast<double>(newly) / cwnd_));
+  stop_fast_increase();
 }
 
 void Nscc::proportional_increase(uint64_t newly, Nanoseconds delay) {
@@ -208,11 +223,18 @@ bool Nscc::quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay) {
 
 void Nscc::on_trim_nack(Nanoseconds now, uint64_t bytes, bool) {
   start(now);
+  const bool at_floor = cwnd() <= config_.mtu;
+  const bool refused = at_floor && before_floor_ == 0;
   forget(bytes);
+  if (takes_turns_ && refused) {
+    turns_.refused(now);
+    fair_ = std::min(config_.fi, kFairAfterTurns * config_.eta);
+  }
   if (ignoring()) return;
   feed_average(static_cast<double>(config_.base_rtt));  // about one network RTT of delay
   qa_trigger_ = true;
   if (!quick_adapt(now, true, average_delay())) shrink(static_cast<double>(bytes));
+  if (!at_floor && cwnd() <= config_.mtu) before_floor_ = inflight();
 }
 
 // MRC 5.3 [P]: the receiver's trouble, not the network's.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "libmrc/congestion/signals.h"
+#include "libmrc/congestion/turns.h"
 #include "libmrc/wire/time.h"
 
 namespace mrc {
@@ -41,11 +42,13 @@ double nscc_scaling_b(Nanoseconds target_delay);
 
 class Nscc {
  public:
-  void reset(const NsccConfig& config);
+  // `seed`: any number of the connection's own; 0 = somebody else sees to what is less than a packet.
+  void reset(const NsccConfig& config, uint64_t seed = 0);
 
   // MRC 5.1: sending goes on while the window is larger than what is in flight.
-  bool may_send(Nanoseconds = 0) const { return static_cast<int64_t>(cwnd_) > inflight_; }
-  Nanoseconds next_send_at() const { return may_send() ? 0 : kNever; }
+  bool window_open() const { return static_cast<int64_t>(cwnd_) > inflight_; }
+  bool may_send(Nanoseconds now) const { return window_open() && now >= turns_.next(); }
+  Nanoseconds next_send_at() const { return window_open() ? turns_.next() : kNever; }
 
   void on_sent(Nanoseconds, uint64_t bytes) { inflight_ += static_cast<int64_t>(bytes); }
   void on_sack(const SackSignal& sack);
@@ -67,6 +70,7 @@ class Nscc {
   Nanoseconds average_delay() const { return static_cast<Nanoseconds>(average_delay_); }
   bool ignoring() const { return ignored_bytes_ < ignore_bytes_; }
   const NsccConfig& config() const { return config_; }
+  const Turns& turns() const { return turns_; }
 
  private:
   void start(Nanoseconds now);
@@ -74,6 +78,7 @@ class Nscc {
   void feed_average(double delay);
   void apply_penalty(const SackSignal& sack);
   bool quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay);
+  void fair_increase(uint64_t newly);
   void proportional_increase(uint64_t newly, Nanoseconds delay);
   void multiplicative_decrease(Nanoseconds now, Nanoseconds delay);
   void fulfil_adjustment(Nanoseconds now);
@@ -106,6 +111,11 @@ class Nscc {
   uint64_t achieved_bytes_ = 0;
   uint64_t ignore_bytes_ = 0;
   uint64_t ignored_bytes_ = 0;
+
+  Turns turns_;
+  bool takes_turns_ = false;
+  uint64_t before_floor_ = 0;  // under way since before the window became one packet
+  double fair_ = 0;            // fair increase as it is now, bytes
 
   double saved_cwnd_ = 0;  // the window at the start of a penalty that promised to restore it; 0 = none
 };

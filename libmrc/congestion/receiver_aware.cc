@@ -86,8 +86,8 @@ Nanoseconds ReceiverAware::pace_end() const {
 bool ReceiverAware::window_open() const {
   // Less than a packet per round trip: the pace is all. What was sent before the receiver could say so, and
   // was lost without a word, must not keep this sender from its turns.
-  if (sparse()) return nscc_.may_send();
-  return nscc_.may_send() && static_cast<double>(nscc_.inflight()) < share_bytes_ + kUnreportedBytes;
+  if (sparse()) return nscc_.window_open();
+  return nscc_.window_open() && static_cast<double>(nscc_.inflight()) < share_bytes_ + kUnreportedBytes;
 }
 
 bool ReceiverAware::wants_answer(uint64_t bytes) const {

@@ -25,6 +25,10 @@ bool echoes(const Context& cx, PathId path, Entropy entropy) {
 }
 }  // namespace
 
+bool Requester::is_timestamp_of(const SentPacket& sent, uint16_t timestamp) const {
+  return to_wire_timestamp(sent.sent_at, config_->coarse_timestamps) == timestamp;
+}
+
 // Whoever cannot see our packets does not know where the PSNs are.
 bool Requester::was_sent(Psn psn) const {
   const int32_t behind = sent_.next() - psn;
@@ -189,7 +193,8 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     if (!sent_.contains(psn)) return;
     const SentPacket& sent = sent_.at(psn);
     if (!echoes(cx, sent.path, sack.entropy)) return;
-    if (sent.transmissions == (again ? 2 : 1)) {
+    // MRC 3.4: sent once, or once more; or the reflected timestamp says that it was the last copy.
+    if (sent.transmissions == (again ? 2 : 1) || (again && is_timestamp_of(sent, sack.timestamp))) {
       path = sent.path;
       cx.paths.delivered(path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
@@ -354,8 +359,7 @@ Nanoseconds Requester::reorder_window() const {
 // that is under way: believing it would turn every trim into more than one retransmission, without end.
 bool Requester::names_last_transmission(const Context& cx, const Neth& neth) const {
   const SentPacket& sent = sent_.at(neth.psn);
-  return echoes(cx, sent.path, neth.entropy) &&
-         to_wire_timestamp(sent.sent_at, config_->coarse_timestamps) == neth.timestamp;
+  return echoes(cx, sent.path, neth.entropy) && is_timestamp_of(sent, neth.timestamp);
 }
 
 void Requester::on_nack(Context& cx, const Packet& packet) {

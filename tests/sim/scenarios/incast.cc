@@ -19,7 +19,8 @@ struct Incast {
   uint32_t senders = 0;
   uint64_t size = 0;
   CongestionAlgorithm controller = CongestionAlgorithm::kReceiverAware;
-  bool hint = false;  // the senders know how many they are
+  bool hint = false;   // the senders know how many they are
+  bool marks = false;  // the last hop marks
   std::optional<double> target;
   Transport transport{};
 };
@@ -41,6 +42,7 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   config.window_packets = 128;
   config.controller = incast.controller;
   config.expected_senders = incast.hint ? incast.senders : 0;
+  config.ecn_last_hop = incast.marks;
   config.apply(options);
   config.buffer_bytes = incast.size;
   config.queue_pairs_per_host = 1;
@@ -66,6 +68,9 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   result->add(name + "ideal", ideal, "us");
   result->add(name + "finished", done ? finished : 1e9, "us");
   result->add(name + "of_ideal", done ? ideal / finished : 0).target = incast.target;
+  // As the UEC's simulator counts: payload over the rate of the link, headers and the round trip included.
+  const double line = config.topology.planes * config.topology.host_gigabits * 1e3;
+  result->add(name + "of_line_rate", done ? bits / line / finished : 0);
   if (!done) result->add(name + "unfinished", incast.senders - static_cast<double>(times.size()));
   add_percentiles(result, name + "flow", times, "us");
   result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
@@ -83,12 +88,24 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
   result.plots = {{"Flow completion times under incast", "microseconds", "share", {}, false},
                   {"Goodput of the target", "ms", "Gb/s", {}, true}};
   constexpr auto kAware = CongestionAlgorithm::kReceiverAware;
+  constexpr auto kNscc = CongestionAlgorithm::kNscc;
   const auto run = [&](uint32_t senders, uint64_t size, const std::string& who,
                        CongestionAlgorithm controller, std::optional<double> target, bool hint = false,
-                       Transport transport = {}) {
-    run_one(options, {name_of(senders, size, who), senders, size, controller, hint, target, transport},
+                       Transport transport = {}, bool marks = false) {
+    run_one(options, {name_of(senders, size, who), senders, size, controller, hint, marks, target, transport},
             &result, &result.plots);
   };
+  // The three sizes, with the switches of the reference: the last hop marks.
+  const auto run_marked = [&](const std::string& who, CongestionAlgorithm controller, bool judged) {
+    const auto target = [judged](double value) { return judged ? std::optional(value) : std::nullopt; };
+    run(31, 500'000, who, controller, target(0.95), false, {}, true);
+    run(127, 2'000'000, who, controller, target(0.96), false, {}, true);
+    run(1023, 100'000, who, controller, target(0.79), false, {}, true);
+  };
+  if (options.controller && !options.hosts && !options.size) {
+    run_marked(*options.controller, kAware, *options.controller == "nscc");
+    return result;
+  }
   if (options.hosts || options.size || options.controller) {
     const uint32_t senders = options.hosts.value_or(128) - 1;
     const uint64_t size = options.size.value_or(2'000'000);
@@ -102,18 +119,21 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
   }
   if (options.quick) {
     run(31, 500'000, "receiver_aware", kAware, 0.87);
-    run(31, 500'000, "nscc", CongestionAlgorithm::kNscc, {});
+    run(31, 500'000, "nscc", kNscc, {});
+    run(31, 500'000, "nscc_marks", kNscc, 0.95, false, {}, true);
     return result;
   }
   run(127, 2'000'000, "receiver_aware", kAware, 0.966);
   run(1023, 100'000, "receiver_aware", kAware, 0.87);
   run(1023, 100'000, "receiver_aware_hint", kAware, 0.87, true);
-  // What MRC's own controller does with it.
-  run(127, 2'000'000, "nscc", CongestionAlgorithm::kNscc, {});
-  run(1023, 100'000, "nscc", CongestionAlgorithm::kNscc, {});
+  // MRC's own controller.
+  run(127, 2'000'000, "nscc", kNscc, 0.96);
+  run(1023, 100'000, "nscc", kNscc, 0.79);
+  run_marked("nscc_marks", kNscc, true);
+  run_marked("receiver_aware_marks", kAware, false);
   // And what RC does, in a small one.
   run(31, 500'000, "receiver_aware", kAware, {});
-  run(31, 500'000, "nscc", CongestionAlgorithm::kNscc, {});
+  run(31, 500'000, "nscc", kNscc, {});
   for (const Transport& transport : all_transports())
     if (transport.protocol == Protocol::kRc)
       run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
@@ -129,6 +149,7 @@ struct VictimRun {
   Transport transport;
   CongestionAlgorithm controller = CongestionAlgorithm::kNscc;
   bool judged = false;  // by the shares of the seven
+  bool marks = false;   // the last hop marks
 };
 
 void run_victim(const ScenarioOptions& options, const VictimRun& run, ScenarioResult* result, Plot* plot) {
@@ -141,6 +162,7 @@ void run_victim(const ScenarioOptions& options, const VictimRun& run, ScenarioRe
   config.window_packets = 512;
   config.queue_pairs_per_host = 16;
   config.controller = run.controller;
+  config.ecn_last_hop = run.marks;
   config.apply(options);
   StreamConfig stream;
   stream.message_bytes = options.size.value_or(64 << 10);
@@ -198,8 +220,9 @@ ScenarioResult run_incast_victim(const ScenarioOptions& options) {
   Plot plot{"Seven to one, and a victim", "ms", "Gb/s", {}, true};
   const Transport mrc{};
   std::vector<VictimRun> runs = {{"receiver_aware", mrc, CongestionAlgorithm::kReceiverAware, true},
-                                 {"nscc", mrc, CongestionAlgorithm::kNscc, false}};
-  if (options.controller) runs = {{*options.controller, mrc, CongestionAlgorithm::kNscc, true}};
+                                 {"nscc", mrc, CongestionAlgorithm::kNscc, false},
+                                 {"nscc_marks", mrc, CongestionAlgorithm::kNscc, true, true}};
+  if (options.controller) runs = {{*options.controller, mrc, CongestionAlgorithm::kNscc, true, true}};
   if (!options.quick)
     for (const Transport& transport : all_transports())
       if (transport.protocol == Protocol::kRc)
