@@ -227,6 +227,7 @@ const std::vector<Setting>& settings() {
 
       yes_or_no(kTransport, "strict", &Transport::strict),
       whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
+      whole_number(kTransport, "backups_per_plane", 0, 256, &Transport::backups_per_plane),
       whole_number(kTransport, "paths_min_active", 0, 4096, &Transport::paths_min_active),
       whole_number(kTransport, "window_bytes", 4096, 1 << 28, &Transport::window_bytes),
       power_of_two(kTransport, "window_packets", 64, 32768, &Transport::window_packets),
@@ -241,6 +242,7 @@ const std::vector<Setting>& settings() {
       yes_or_no(kTransport, "coarse_timestamps", &Transport::coarse_timestamps),
       whole_number(kTransport, "dscp_data", 0, kDscpMax, &Transport::dscp_data),
       whole_number(kTransport, "dscp_retransmission", 0, kDscpMax, &Transport::dscp_retransmission),
+      whole_number(kTransport, "dscp_probe", 0, kDscpMax, &Transport::dscp_probe),
       whole_number(kTransport, "dscp_control", 0, kDscpMax, &Transport::dscp_control),
       whole_number(kTransport, "dscp_trimmed", 0, kDscpMax, &Transport::dscp_trimmed),
       whole_number(kTransport, "dscp_trimmed_last_hop", 0, kDscpMax, &Transport::dscp_trimmed_last_hop),

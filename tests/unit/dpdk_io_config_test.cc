@@ -36,6 +36,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     mtu = 1024
     [transport]
     paths_per_plane = 64
+    backups_per_plane = 8
     paths_min_active = 2
     window_bytes = 2_097_152
     window_packets = 2048
@@ -47,6 +48,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     coarse_timestamps = false
     dscp_data = 10
     dscp_retransmission = 11
+    dscp_probe = 14
     dscp_control = 48
     dscp_trimmed = 13
     dscp_trimmed_last_hop = 17
@@ -68,6 +70,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(config.planes, 8u);
   EXPECT_EQ(config.mtu, 1024u);
   EXPECT_EQ(config.transport.paths_per_plane, 64u);
+  EXPECT_EQ(config.transport.backups_per_plane, 8u);
   EXPECT_EQ(config.transport.paths_min_active, 2u);
   EXPECT_EQ(config.transport.window_bytes, 2u << 20);
   EXPECT_EQ(config.transport.window_packets, 2048u);
@@ -79,6 +82,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_FALSE(config.transport.coarse_timestamps);
   EXPECT_EQ(config.transport.dscp_data, 10);
   EXPECT_EQ(config.transport.dscp_retransmission, 11);
+  EXPECT_EQ(config.transport.dscp_probe, 14);
   EXPECT_EQ(config.transport.dscp_control, 48);
   EXPECT_EQ(config.transport.dscp_trimmed, 13);
   EXPECT_EQ(config.transport.dscp_trimmed_last_hop, 17);
