@@ -92,7 +92,11 @@ TEST(Injected, StreamsFinishInDisorder) {
     EXPECT_TRUE(world.run_until_done(200 * kPerMillisecond)) << "seed " << seed;
     EXPECT_EQ(world.failures(), 0u) << "seed " << seed;
     EXPECT_EQ(world.placed(1), 40u * 50'000u) << "seed " << seed;
-    EXPECT_EQ(world.counters().retransmits(), 0u) << "nothing was lost, seed " << seed;
+    // The cumulative PSN stands still meanwhile, so senders may take some for lost that are not.
+    const Counters counted = world.counters();
+    constexpr uint64_t kPackets = 40 * 13;
+    EXPECT_LE(counted.duplicates, counted.retransmits()) << "seed " << seed;
+    EXPECT_LT(counted.retransmits(), kPackets / 4) << "seed " << seed;
   }
 }
 
