@@ -420,7 +420,7 @@ std::vector<std::pair<std::string, std::string>> fields_of(const FaultRule& rule
 
 std::string describe(const FaultRule& rule) {
   std::string text = to_string(rule.kind);
-  for (const auto& [key, value] : fields_of(rule)) text += " " + key + "=" + value;
+  for (const auto& [key, value] : fields_of(rule)) text.append(" ").append(key).append("=").append(value);
   return text;
 }
 
