@@ -12,8 +12,8 @@ namespace mrc {
 struct StatsPage {
   static constexpr uint32_t kMagic = 0x4D524353;  // "MRCS"
   static constexpr uint32_t kVersion = 3;
-  static constexpr const char* kFilePrefix = "stats.";   // + process slot
-  static constexpr const char* kStatePrefix = "state.";  // + process slot: the answer to state_wanted
+  static constexpr const char* kFilePrefix = "stats.";     // + process slot
+  static constexpr const char* kStatePrefix = "state.";    // + process slot: the answer to state_wanted
   static constexpr const char* kDetailPrefix = "detail.";  // likewise, of detail_wanted
 
   std::atomic<uint32_t> magic;  // written last, cleared when the device closes
