@@ -30,7 +30,7 @@ _mrcrun() {
 _mrcctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   if ((COMP_CWORD == 1)); then
-    _mrc_offer planes plane heal fault state capture export doctor tree install uninstall --device --help --version
+    _mrc_offer planes plane heal fault state paths capture export doctor tree install uninstall --device --help --version
     return
   fi
   case ${COMP_WORDS[1]}:$COMP_CWORD:$before in
@@ -50,6 +50,7 @@ _mrcctl() {
     capture:*:--direction) _mrc_offer in out ;;
     capture:*:--class) _mrc_offer write send read atomic flush ack sack nack probe endpoint plain ;;
     capture:*) _mrc_offer --whole --device --plane --qpn --direction --class --count --duration --files --bytes ;;
+    state:2:* | paths:2:*) _mrc_offer --json ;;
     tree:2:*) _mrc_offer_files -d ;;
     install:*:--root | uninstall:*:--root) _mrc_offer_files -d ;;
     install:*) _mrc_offer --root --blacklist-ib-core --yes --help ;;

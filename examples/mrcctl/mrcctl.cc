@@ -44,8 +44,10 @@ constexpr char kUsage[] =
     "       mrcctl fault list [--json]          what goes wrong on purpose, and how often it has\n"
     "       mrcctl fault remove ID              one of them not any more\n"
     "       mrcctl fault clear                  none any more\n"
-    "       mrcctl state                        tell what every running program does: queue pairs, timers,\n"
+    "       mrcctl state [--json]               tell what every running program does: queue pairs, timers,\n"
     "                                           counters, and events if it was started with MRC_TRACE\n"
+    "       mrcctl paths [--json]               tell of every path of MRC queue pairs: plane, EV, state, "
+    "sent, lost\n"
     "       mrcctl capture FILE [--whole] [--device NAME] [--plane N] [--qpn N] [--direction in|out]\n"
     "                      [--class CLASS] [--count N] [--duration SECONDS] [--files N --bytes M]\n"
     "                                           packets of all programs to a pcapng file, '-' is standard\n"
@@ -152,7 +154,7 @@ int export_metrics(const std::string& run_directory) {
 int words_of(std::string_view command) {
   if (command == "plane") return 4;
   if (command == "tree") return 3;
-  for (const std::string_view alone : {"planes", "heal", "state", "export", "doctor"})
+  for (const std::string_view alone : {"planes", "heal", "state", "paths", "export", "doctor"})
     if (command == alone) return 2;
   return 0;
 }
@@ -194,7 +196,9 @@ int main(int argc, char** argv) {
   if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
   if (command == "capture") return mrc::capture_frames(argc - 2, argv + 2);
   const bool fault = command == "fault";
-  const int words = fault ? argc : words_of(command);
+  const bool json =
+      (command == "state" || command == "paths") && argc == 3 && argv[2] == std::string_view("--json");
+  const int words = fault || json ? argc : words_of(command);
   if (argc > 1 && words == 0) return mrc::refuse_word("mrcctl", command);
   if (argc > 1 && argc > words) return mrc::refuse_word("mrcctl", argv[words]);
   if (argc < words || argc < 2) {
@@ -220,7 +224,9 @@ int main(int argc, char** argv) {
   if (fault)
     status = mrc::fault_command(*page, run_directory, argc - 2, argv + 2);
   else if (command == "state")
-    status = mrc::show_state(run_directory);
+    status = mrc::show_state(run_directory, json);
+  else if (command == "paths")
+    status = mrc::show_paths(run_directory, json);
   else if (command == "export")
     status = export_metrics(run_directory);
   else if (command == "planes")

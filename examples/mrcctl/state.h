@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mrcctl state: asks every running program of this run directory for the state of its engine.
+// mrcctl state and mrcctl paths: ask every running program of this run directory for the state of its engine.
 #pragma once
 
 #include <string>
@@ -7,6 +7,8 @@
 namespace mrc {
 
 // The exit status: 0 if all of them answered.
-int show_state(const std::string& run_directory);
+int show_state(const std::string& run_directory, bool json);
+// One line, or object, per path of every MRC queue pair.
+int show_paths(const std::string& run_directory, bool json);
 
 }  // namespace mrc

@@ -69,6 +69,24 @@ def check_tables(environment):
     check(len(lines) >= PLANES and all(re.match(r' +\d+\.\d s ', line) for line in lines), f'lines: {lines[:3]}')
 
 
+def ask_mrcctl(environment, *words):
+    done = subprocess.run([program('mrcctl'), *words], env=environment, check=True, timeout=60, text=True,
+                          stdout=subprocess.PIPE)
+    return done.stdout
+
+
+def check_mrcctl(environment):
+    """The same by mrcctl."""
+    processes = json.loads(ask_mrcctl(environment, 'state', '--json'))['processes']
+    check(len(processes) == 2 and all(each['device'] == 'mrc0' and each['queue_pairs'] for each in processes),
+          f'mrcctl state --json: {processes}')
+    paths = json.loads(ask_mrcctl(environment, 'paths', '--json'))['paths']
+    check({path['plane'] for path in paths} == set(range(PLANES)), f'mrcctl paths --json: {paths[:3]}')
+    check(any(path['sent'] > 0 and path['in_use'] for path in paths), f'no path was used: {paths[:3]}')
+    table = ask_mrcctl(environment, 'paths').splitlines()
+    check(len(table) == len(paths) + 1, f'mrcctl paths: {len(table)} lines, expected {len(paths) + 1}')
+
+
 def check_broken_plane(environment):
     subprocess.run([program('mrcctl'), 'plane', '1', 'black-hole'], env=environment, check=True, timeout=60)
     end = time.monotonic() + 30
@@ -96,6 +114,7 @@ def main():
             check(time.monotonic() < end, 'nothing is sent')
         check_views(environment)
         check_tables(environment)
+        check_mrcctl(environment)
         check_broken_plane(environment)
         for refused in (['--by', 'nonsense'], ['--sort', 'pid'], ['--by', 'qp', '--sort', 'nonsense'],
                         ['--by', 'qp', '--filter', 'pid'], ['--by', 'qp', '--filter', 'pid<x']):
