@@ -493,12 +493,13 @@ CASE("sniffer.does_not_steal") {
   FrameSource source;
   source.send();
   CHECK_EQ(side.hear_kinds(kFrameKinds).size(), kFrameKinds);
-  Kinds sniffed;
-  while (sniffed.size() < kFrameKinds) {
+  // As they came, and perhaps also as they left another process of the device.
+  uint32_t sniffed = 0;
+  while (sniffed != kAllKinds) {
     const std::vector<uint8_t> frame = sniffer.hear_one();
-    if (!is_roce(frame)) sniffed.push_back(frame.back());  // the peers' connection is heard, too
+    if (!is_roce(frame)) sniffed |= 1u << frame.back();  // the peers' connection is heard, too
+    CHECK((sniffed & ~kAllKinds) == 0);
   }
-  CHECK(sniffed == (Kinds{0, 1, 2, 3, 4, 5, 6}));
 }
 
 CASE("sniffer.hears_of_a_peer_with_an_event") {
