@@ -73,7 +73,8 @@ const json& list(const json& object, const char* key) {
 template <typename Each>
 void for_each_ev(const json& qp, const json* then, Each&& each) {
   const json& evs = list(qp, "evs");
-  const json& old = then != nullptr ? list(*then, "evs") : list(json::object(), "evs");
+  static const json kNothing = json::object();
+  const json& old = list(then != nullptr ? *then : kNothing, "evs");
   for (size_t i = 0; i < evs.size(); ++i) {
     const bool same = i < old.size() && number(old[i], "ev") == number(evs[i], "ev") &&
                       number(old[i], "plane") == number(evs[i], "plane");
