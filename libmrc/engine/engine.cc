@@ -10,6 +10,8 @@ namespace mrc {
 namespace {
 // Packets a queue pair may send before it is the next one's turn.
 constexpr size_t kSendBudget = 32;
+// Queue pairs in a row that find no room in the ports.
+constexpr uint32_t kBlockedMax = 16;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
 // To a host that no queue pair is connected to.
@@ -391,14 +393,18 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
 }
 
 [[gnu::hot]] void Engine::transmit(Nanoseconds now) {
-  // One turn for everyone who is in the list now.
+  // One turn for everyone who is in the list now. But when the ports have had no room for several in a row,
+  // asking all others takes longer than it takes to make room: they keep their places, and are the first next
+  // time.
   QueuePair* last = active_tail_;
-  for (bool more = active_head_ != nullptr; more;) {
+  uint32_t blocked = 0;
+  for (bool more = active_head_ != nullptr; more && blocked < kBlockedMax;) {
     QueuePair& qp = *active_head_;
     more = &qp != last;
     unlink(qp);
     const More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
     if (rest != More::kNothing) schedule(qp);
+    blocked = rest == More::kBlocked ? blocked + 1 : 0;
     after_work(qp, now);
   }
 }

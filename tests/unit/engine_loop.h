@@ -45,6 +45,8 @@ class LoopPort : public Port, public Carrier {
   }
   void release(std::span<const RxFrame>) override {}
   size_t transmit_room(const MacAddress&) override {
+    ++asked;
+    if (full) return 0;
     return kSlots - (end_ - first_) > 2 * kBurst ? kBurst : 0;
   }
   size_t acquire(std::span<TxFrame> frames) override {
@@ -69,6 +71,8 @@ class LoopPort : public Port, public Carrier {
 
   uint64_t drop_every = 0;
   bool intact = false;
+  bool full = false;   // there is no room
+  uint64_t asked = 0;  // for room
 
  private:
   static constexpr size_t kSlots = 1024;
