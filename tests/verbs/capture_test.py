@@ -24,9 +24,9 @@ def program(name):
 
 
 class Pair:
-    """ib_write_bw with itself for some seconds, from the moment that both sides run."""
+    """ib_write_bw with itself until end(), from the moment that both sides run."""
 
-    def __init__(self, environment, seconds=30):
+    def __init__(self, environment, seconds=200):
         words = [program('mrcrun'), 'ib_write_bw', '-d', 'mrc0', '-F', '-s', '8192', '-D', str(seconds), '-p', str(PORT)]
         keep = {'env': environment, 'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True}
         self.server = subprocess.Popen(words, **keep)

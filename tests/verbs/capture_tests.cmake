@@ -5,6 +5,6 @@ if(NOT MRC_SANITIZE)
   foreach(case file filters ring whole sniffer tcpdump)
     add_test(NAME capture.${case}
       COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/capture_test.py ${CMAKE_BINARY_DIR} ${case})
-    set_tests_properties(capture.${case} PROPERTIES TIMEOUT 120 SKIP_RETURN_CODE 77 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+    set_tests_properties(capture.${case} PROPERTIES TIMEOUT 240 SKIP_RETURN_CODE 77 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
   endforeach()
 endif()

@@ -101,7 +101,7 @@ def check_broken_plane(environment):
 def main():
     run_directory = tempfile.mkdtemp(prefix='mrc-run-')
     environment = dict(os.environ, MRC_RUNDIR=run_directory, MRC_PLANES=str(PLANES))
-    words = [program('mrcrun'), 'ib_write_bw', '-d', 'mrc0', '-F', '-s', '65536', '-D', '60', '-p', str(PORT)]
+    words = [program('mrcrun'), 'ib_write_bw', '-d', 'mrc0', '-F', '-s', '65536', '-D', '200', '-p', str(PORT)]
     keep = {'env': environment, 'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}
     sides = [subprocess.Popen(words, **keep)]
     try:
