@@ -123,6 +123,10 @@ int main(int count, char** words) {
   for (int i = 1; i < count; ++i)
     if (!take_option(&options, count, words, &i)) return mrc::refuse_word("mrc_bench", words[i]);
   const Scratch scratch;
+  if (scratch.path().empty()) {
+    std::perror("mrc_bench: a folder for settings cannot be made");
+    return 1;
+  }
   options.scale.scratch = scratch.path();
   std::vector<Row> rows = make_rows(options.scale);
   std::erase_if(rows, [&](const Row& row) { return row.name.find(options.only) == std::string::npos; });

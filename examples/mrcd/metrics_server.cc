@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string_view>
 
@@ -21,14 +21,22 @@ namespace {
 
 constexpr int kLookMs = 200;  // how often it looks whether it shall end
 constexpr size_t kRequestBytesMax = 8192;
-// One at a time, and none holds the others up for long.
-constexpr timeval kPatience{2, 0};
+// One at a time, and none holds the others up for longer than this, however slowly it speaks or listens.
+constexpr auto kPatience = std::chrono::seconds(2);
+using Clock = std::chrono::steady_clock;
+
+// Until the client has something to say, or takes more. False: its time is over.
+bool await(int client, short what, Clock::time_point until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+  pollfd file{client, what, 0};
+  return left > 0 && poll(&file, 1, static_cast<int>(left)) > 0;
+}
 
 // Up to the empty line behind its head. Empty: it never came.
-std::string read_request(int client) {
+std::string read_request(int client, Clock::time_point until) {
   std::string request;
   char piece[1024];
-  while (request.size() < kRequestBytesMax) {
+  while (request.size() < kRequestBytesMax && await(client, POLLIN, until)) {
     const ssize_t bytes = recv(client, piece, sizeof piece, 0);
     if (bytes <= 0) return {};
     request.append(piece, static_cast<size_t>(bytes));
@@ -37,8 +45,8 @@ std::string read_request(int client) {
   return {};
 }
 
-void send_all(int client, std::string_view text) {
-  while (!text.empty()) {
+void send_all(int client, std::string_view text, Clock::time_point until) {
+  while (!text.empty() && await(client, POLLOUT, until)) {
     const ssize_t bytes = send(client, text.data(), text.size(), MSG_NOSIGNAL);
     if (bytes <= 0) return;
     text.remove_prefix(static_cast<size_t>(bytes));
@@ -46,14 +54,16 @@ void send_all(int client, std::string_view text) {
 }
 
 void send_answer(int client, const char* status, const char* type, const std::string& body, bool with_body) {
-  send_all(client, std::string("HTTP/1.1 ") + status + "\r\nContent-Type: " + type +
-                       "\r\nContent-Length: " + std::to_string(body.size()) +
-                       "\r\nConnection: close\r\n\r\n" + (with_body ? body : std::string()));
+  send_all(client,
+           std::string("HTTP/1.1 ") + status + "\r\nContent-Type: " + type +
+               "\r\nContent-Length: " + std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" +
+               (with_body ? body : std::string()),
+           Clock::now() + kPatience);
 }
 
 void answer(int client, const std::string& run_directory) {
   static constexpr const char* kPlain = "text/plain; charset=utf-8";
-  const std::string request = read_request(client);
+  const std::string request = read_request(client, Clock::now() + kPatience);
   const std::string_view line = std::string_view(request).substr(0, request.find("\r\n"));
   const bool head = line.starts_with("HEAD ");
   if (!head && !line.starts_with("GET "))
@@ -105,13 +115,11 @@ void MetricsServer::run(const std::string& run_directory) {
   while (!stop_) {
     pollfd file{socket_, POLLIN, 0};
     if (poll(&file, 1, kLookMs) <= 0) continue;
-    const int client = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int client = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) {
       poll(nullptr, 0, 10);  // out of files or memory: others may give some back
       continue;
     }
-    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
     answer(client, run_directory);
     close(client);
   }

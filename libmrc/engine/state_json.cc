@@ -15,38 +15,6 @@ void append(std::string* text, const char* format, Values... values) {
   *text += piece;
 }
 
-const char* state_word(QueuePairState state) {
-  switch (state) {
-    case QueuePairState::kReset:
-      return "RESET";
-    case QueuePairState::kInit:
-      return "INIT";
-    case QueuePairState::kReadyToReceive:
-      return "RTR";
-    case QueuePairState::kReadyToSend:
-      return "RTS";
-    case QueuePairState::kDraining:
-      return "SQD";
-    case QueuePairState::kError:
-      return "ERROR";
-  }
-  return "?";
-}
-
-const char* kind_word(const QueuePair& qp) {
-  if (qp.config().type == QueuePairType::kRaw) return "raw";
-  if (qp.config().type == QueuePairType::kDatagram) return "ud";
-  switch (qp.transport()) {
-    case Transport::kMrc:
-      return "mrc";
-    case Transport::kMrcStrict:
-      return "mrc-strict";
-    case Transport::kRc:
-      return "rc";
-  }
-  return "?";
-}
-
 const char* state_word(PathState state) {
   switch (state) {
     case PathState::kGood:
@@ -62,9 +30,7 @@ const char* state_word(PathState state) {
 }
 
 bool has_paths(const QueuePair& qp) {
-  const bool datagrams =
-      qp.config().type == QueuePairType::kRaw || qp.config().type == QueuePairType::kDatagram;
-  return !datagrams && qp.connected() && qp.transport() != Transport::kRc;
+  return qp.connected() && qp.mrc() != nullptr;
 }
 
 void add_paths(std::string* text, const QueuePair& qp) {
@@ -87,8 +53,8 @@ void add_paths(std::string* text, const QueuePair& qp) {
 constexpr size_t kQueuePairsWithPaths = 64;
 
 void add_queue_pair(std::string* text, QueuePair& qp, bool with_paths) {
-  append(text, "{\"qpn\":%" PRIu32 ",\"transport\":\"%s\",\"state\":\"%s\"", qp.qpn().value(), kind_word(qp),
-         state_word(qp.state()));
+  append(text, "{\"qpn\":%" PRIu32 ",\"transport\":\"%s\",\"state\":\"%s\"", qp.qpn().value(), kind_of(qp),
+         name_of(qp.state()));
   if (has_paths(qp)) {
     append(text, ",\"peer_qpn\":%" PRIu32 ",\"mtu\":%u,\"paths_active\":%zu,\"paths_all\":%zu",
            qp.connection().remote_qpn.value(), static_cast<unsigned>(qp.connection().mtu),

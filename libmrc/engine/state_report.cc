@@ -46,24 +46,6 @@ std::string when(Nanoseconds time, Nanoseconds now) {
   return text;
 }
 
-const char* name_of(QueuePairState state) {
-  static constexpr std::array kNames = {"RESET", "INIT", "RTR", "RTS", "SQD", "ERROR"};
-  static_assert(kNames.size() == static_cast<size_t>(QueuePairState::kError) + 1);
-  return kNames[static_cast<size_t>(state)];
-}
-
-const char* name_of(Transport transport) {
-  switch (transport) {
-    case Transport::kMrc:
-      return "mrc";
-    case Transport::kMrcStrict:
-      return "mrc-strict";
-    case Transport::kRc:
-      return "rc";
-  }
-  return "?";
-}
-
 // ---------------------------------------------------------------------------------------- counters
 
 template <typename Group>
@@ -240,11 +222,8 @@ void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
   const bool datagrams = raw || qp.config().type == QueuePairType::kDatagram;
   const Connection& connection = qp.connection();
   const MrcTransport* mrc = qp.mrc();
-  text.add("queue pair 0x%x: %s %s%s%s", qp.qpn().value(),
-           raw         ? "raw"
-           : datagrams ? "ud"
-                       : name_of(qp.transport()),
-           name_of(qp.state()), qp.scheduled() ? ", has something to send" : "",
+  text.add("queue pair 0x%x: %s %s%s%s", qp.qpn().value(), kind_of(qp), name_of(qp.state()),
+           qp.scheduled() ? ", has something to send" : "",
            mrc != nullptr && mrc->waits_for_window() ? ", waits for the window" : "");
   if (!datagrams && qp.connected())
     text.add(", peer 0x%x, mtu %u, planes 0x%x, paths %zu of %zu, next timer %s",
@@ -271,6 +250,26 @@ std::vector<std::pair<std::string, uint64_t>> named_counters(const Counters& cou
   for (const auto& [name, field] : kPathCounters)
     all.emplace_back(std::string("paths.") + name, counters.paths.*field);
   return all;
+}
+
+const char* name_of(QueuePairState state) {
+  static constexpr std::array kNames = {"RESET", "INIT", "RTR", "RTS", "SQD", "ERROR"};
+  static_assert(kNames.size() == static_cast<size_t>(QueuePairState::kError) + 1);
+  return kNames[static_cast<size_t>(state)];
+}
+
+const char* kind_of(const QueuePair& qp) {
+  if (qp.config().type == QueuePairType::kRaw) return "raw";
+  if (qp.config().type == QueuePairType::kDatagram) return "ud";
+  switch (qp.transport()) {
+    case Transport::kMrc:
+      return "mrc";
+    case Transport::kMrcStrict:
+      return "mrc-strict";
+    case Transport::kRc:
+      return "rc";
+  }
+  return "?";
 }
 
 std::string describe_state(Engine& engine, Nanoseconds now) {

@@ -19,6 +19,10 @@ std::string describe_state(Engine& engine, Nanoseconds now);
 // The same for programs: a JSON object with every queue pair, its paths, and all counters.
 std::string state_as_json(Engine& engine);
 
+// As both call them.
+const char* name_of(QueuePairState state);
+const char* kind_of(const QueuePair& qp);
+
 // All counters with their names; those that are arrays are left out.
 std::vector<std::pair<std::string, uint64_t>> named_counters(const Counters& counters);
 

@@ -4,17 +4,8 @@
 # programs of ours work on.   disorder.sh BUILD_DIR
 set -euo pipefail
 
-bin=$1/bin
-scratch=$1/t/$$
-mkdir -p "$scratch"
-trap 'rm -rf "$scratch"' EXIT
-export MRC_RUNDIR=$scratch/run
-mkdir -m 700 "$MRC_RUNDIR"
-
-fail() {
-  printf 'FAILED: %s\n' "$1"
-  exit 1
-}
+# shellcheck source=scratch.sh
+. "${BASH_SOURCE[0]%/*}/scratch.sh"
 run() { timeout 60 "$bin/mrcrun" "$@"; }
 
 run "$bin/programs/last_byte" 20 || fail 'it breaks without disorder, too'

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -157,6 +158,15 @@ def scrape(port):
     return {name: float(value) for name, value in found.items()}
 
 
+def speak_slowly(connection):
+    try:
+        for _ in range(100):
+            connection.sendall(b'G')
+            time.sleep(1)
+    except OSError:
+        pass  # it is not listened to any more
+
+
 def case_http(environment, folder):
     """mrcd serves the same, to this host."""
     write_some(environment)
@@ -187,7 +197,12 @@ def case_http(environment, folder):
                 rude.sendall(b'\0\1\2\r\n\r\n')
                 check(rude.recv(100).startswith(b'HTTP/1.1 405 '), 'nonsense gets no 405')
                 del silent
-            fetch(port)
+            # Nor does one that speaks a byte at a time keep it to itself.
+            with socket.create_connection(('127.0.0.1', port), timeout=30) as slow:
+                waiting = threading.Thread(target=speak_slowly, args=(slow,))
+                waiting.start()
+                fetch(port)  # within 30 s; the slow one would take 100
+                waiting.join()  # it has been hung up on
         finally:
             daemon.terminate()
 

@@ -4,17 +4,9 @@
 # behind.   provider_mrcrun.sh BUILD_DIR
 set -euo pipefail
 
-mrcrun=$1/bin/mrcrun
-scratch=$1/t/$$
-mkdir -p "$scratch"
-trap 'rm -rf "$scratch"' EXIT
-export MRC_RUNDIR=$scratch/run
-mkdir -m 700 "$MRC_RUNDIR"
-
-fail() {
-  printf 'FAILED: %s\n' "$1"
-  exit 1
-}
+# shellcheck source=scratch.sh
+. "${BASH_SOURCE[0]%/*}/scratch.sh"
+mrcrun=$bin/mrcrun
 
 # status WANTED COMMAND...
 status() {

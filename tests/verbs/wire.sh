@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Debian's own verbs programs, unmodified, between two hosts: network namespaces joined by veth pairs, one per plane.
 #   wire.sh SOURCE_DIR BUILD_DIR CASE
-# Each case has namespaces, run directories and files of its own and leaves nothing behind.
+# Each case has namespaces, run directories and files of its own and leaves nothing behind. One script: all cases are a few
+# lines on top of the same hosts, wires and programs, and mrcd on them.
 set -euo pipefail
 
 source_dir=$1 build_dir=$2 name=$3
