@@ -7,12 +7,20 @@
 
 #include "libmrc/engine/state_report.h"
 
-// Without AddressSanitizer its macros do nothing, and guards are only filled.
+// Without AddressSanitizer its macros do nothing, and guards are compared at the end of every input instead.
 #if __has_include(<sanitizer/asan_interface.h>)
 #include <sanitizer/asan_interface.h>
 #else
 #define ASAN_POISON_MEMORY_REGION(from, bytes) static_cast<void>(0)
 #define ASAN_UNPOISON_MEMORY_REGION(from, bytes) static_cast<void>(0)
+#endif
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MRC_GUARDS_ARE_POISONED true
+#endif
+#endif
+#ifndef MRC_GUARDS_ARE_POISONED
+#define MRC_GUARDS_ARE_POISONED false
 #endif
 
 namespace mrc::fuzz {
@@ -91,6 +99,8 @@ World::World(CongestionAlgorithm congestion) {
     ASAN_POISON_MEMORY_REGION(end.arena, kArenaBytes);
     for (const Place& place : kPlaces) ASAN_UNPOISON_MEMORY_REGION(end.at(place), place.bytes);
   }
+  if (!MRC_GUARDS_ARE_POISONED)
+    for (End& end : ends_) std::memcpy(end.arena, kGuard.data(), kArenaBytes);
   fill_memory();
   connect_innocents();
   g_world = this;
@@ -490,6 +500,13 @@ void World::check_memory() {
     if (!untouched(end, kReadable)) fail("memory that was granted to be read has changed");
     if (!untouched(end, kSource)) fail("memory that was sent from has changed");
     if (!untouched(end, kSink, end.sink_bytes)) fail("memory that was not asked for has changed");
+    if (MRC_GUARDS_ARE_POISONED) continue;
+    size_t gap = 0;
+    for (const Place& place : kPlaces) {
+      if (!untouched(end, {gap, static_cast<uint32_t>(place.begin - gap)})) fail("a guard has changed");
+      gap = place.begin + place.bytes;
+    }
+    if (!untouched(end, {gap, static_cast<uint32_t>(kArenaBytes - gap)})) fail("a guard has changed");
   }
 }
 
