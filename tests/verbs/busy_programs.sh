@@ -4,7 +4,7 @@
 # busy_programs.sh SOURCE_DIR BUILD_DIR [--rounds N] [--loops N] [PROGRAM...]
 #   --rounds N   times that each program is run (50)
 #   --loops N    busy loops beside them (3)
-#   PROGRAM      some of: rping ucmatose rstream riostream rcopy iser_login gloo_4 ucx_ud_tag_lat (all without)
+#   PROGRAM      some of: rping ucmatose rstream riostream rcopy iser_login gloo_4 ucx_ud_tag_lat migration (all without)
 # Rounds are mixed, so that all programs meet the same load. The last lines say how many of how many ended well, and how long
 # a round took at most; the status is 0 only if all did. What a program said that did not is in BUILD_DIR/busy/.
 set -euo pipefail
@@ -32,13 +32,13 @@ while (($# > 0)); do
       ;;
   esac
 done
-((${#programs[@]} > 0)) || programs=(rping ucmatose rstream riostream rcopy iser_login gloo_4 ucx_ud_tag_lat)
+((${#programs[@]} > 0)) || programs=(rping ucmatose rstream riostream rcopy iser_login gloo_4 ucx_ud_tag_lat migration)
 
 # The script that has the case.
 script_of() {
   case $1 in
     rping | ucmatose | rstream | riostream | rcopy) printf 'stock_cm.sh' ;;
-    iser_login | gloo_4 | ucx_ud_tag_lat) printf 'apps.sh' ;;
+    iser_login | gloo_4 | ucx_ud_tag_lat | migration) printf 'apps.sh' ;;
     *)
       printf 'busy_programs.sh: there is no program %s\n' "$1" >&2
       exit 2
