@@ -156,6 +156,9 @@ iser() {
   tgt --mode logicalunit --op new --tid 1 --lun 1 -b "$scratch/disk"
   tgt --mode target --op bind --tid 1 -I ALL
   tgt --mode target --op bind --tid 1 -Q "$initiator"
+  # libiscsi takes its list of descriptors for empty in memory that it has not cleared, and now and then that is not so (with
+  # MALLOC_PERTURB_=165 it ends with a segmentation fault every time, before it sends anything). 255: malloc clears.
+  export MALLOC_PERTURB_=255
   for ((i = 1; i <= $1; ++i)); do
     "${as_user[@]}" iscsi-inq -i "$initiator" "$url" >"$scratch/login.log" 2>&1 || fail "login $i failed"
     grep -q 'DIRECT_ACCESS' "$scratch/login.log" || fail "after login $i there is no disk"
