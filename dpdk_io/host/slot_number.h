@@ -10,7 +10,7 @@
 namespace mrc {
 
 inline constexpr uint32_t kSlotMax = 1023;  // slots are 1..kSlotMax
-inline constexpr uint32_t kLocalQpnBits = 14;
+inline constexpr uint32_t kLocalQpnBits = kQpnGroupBits;
 inline constexpr uint32_t kQpnsPerSlot = 1u << kLocalQpnBits;
 
 constexpr Qpn first_qpn_of(uint32_t slot) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A list whose links are parts of what is in it: to come in or to leave allocates nothing and cannot fail.
+// A list whose links are parts of what is in it: to come in or to leave allocates nothing, cannot fail and
+// takes the same time however long the list is.
 #pragma once
 
 namespace mrc {
@@ -18,6 +19,7 @@ class LinkedList {
     friend class LinkedList;
     Item* item_;
     Node* next_ = nullptr;
+    Node* previous_ = nullptr;
     bool listed_ = false;
   };
 
@@ -27,37 +29,45 @@ class LinkedList {
   void push_back(Node& node) {
     if (node.listed_) return;
     node.listed_ = true;
-    (first_ == nullptr ? first_ : last_->next_) = &node;
+    node.previous_ = last_;
+    (last_ == nullptr ? first_ : last_->next_) = &node;
     last_ = &node;
   }
   void push_front(Node& node) {
     if (node.listed_) return;
     node.listed_ = true;
     node.next_ = first_;
-    if (first_ == nullptr) last_ = &node;
+    (first_ == nullptr ? last_ : first_->previous_) = &node;
     first_ = &node;
   }
   Item& pop_front() {
     Node& node = *first_;
-    first_ = node.next_;
-    node.next_ = nullptr;
-    node.listed_ = false;
+    remove(node);
     return *node.item_;
   }
-  // Looks for it.
   void remove(Node& node) {
     if (!node.listed_) return;
-    Node* before = nullptr;
-    for (Node* at = first_; at != &node; at = at->next_) before = at;
-    (before == nullptr ? first_ : before->next_) = node.next_;
-    if (last_ == &node) last_ = before;
-    node.next_ = nullptr;
+    (node.previous_ == nullptr ? first_ : node.previous_->next_) = node.next_;
+    (node.next_ == nullptr ? last_ : node.next_->previous_) = node.previous_;
+    node.next_ = node.previous_ = nullptr;
     node.listed_ = false;
+  }
+  // None may come or leave meanwhile.
+  template <typename Each>
+  void for_each(Each&& each) const {
+    for (const Node* node = first_; node != nullptr; node = node->next_) each(*node->item_);
+  }
+  // The first that it is true for, or null.
+  template <typename Is>
+  Item* find(Is&& is) const {
+    for (const Node* node = first_; node != nullptr; node = node->next_)
+      if (is(*node->item_)) return node->item_;
+    return nullptr;
   }
 
  private:
   Node* first_ = nullptr;
-  Node* last_ = nullptr;  // if there is a first one
+  Node* last_ = nullptr;
 };
 
 }  // namespace mrc

@@ -55,7 +55,7 @@ void Engine::take_endpoint_answer(const Packet& packet, Plane plane, Nanoseconds
     if (asker->announcement == announcement_ && qp->peer() != nullptr) qp->peer()->ports_told = true;
     return;
   }
-  qp->on_endpoint_response(packet);
+  qp->on_endpoint_response(packet, now);
   schedule(*qp);
 }
 
@@ -179,32 +179,31 @@ bool Engine::is_old_news(const Peer& peer, const Tseth& time, Nanoseconds now) {
 
 // MRC 4.6, 10.8: anybody could forge it, so it counts only from an address that a queue pair is connected to.
 bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
-  const auto is_peer = [&](const QueuePair* qp) {
-    return qp->connected() && qp->connection().destination == request.source;
-  };
-  const auto first = std::find_if(live_.begin(), live_.end(), is_peer);
-  if (first == live_.end()) {
+  // A host is one peer per class of traffic, and none for plain RC, which does not care.
+  bool known = false;
+  bool old = false;
+  peers_.for_each_of(request.source, [&](const Peer& peer) {
+    known |= peer.members.find([](const QueuePair& qp) { return qp.connected(); }) != nullptr;
+    old |= is_old_news(peer, request.erth.time, now);
+  });
+  if (!known) {
     ++counters_.port_updates_refused;
     return false;
   }
   ++counters_.port_updates_received;
-  // A host is one peer per class of traffic, and none for plain RC.
-  const auto knows_newer = [&](const QueuePair* qp) {
-    return is_peer(qp) && qp->peer() != nullptr && is_old_news(*qp->peer(), request.erth.time, now);
-  };
-  if (std::any_of(first, live_.end(), knows_newer)) {
+  if (old) {
     ++counters_.port_updates_old;
     return true;
   }
-  for (auto at = first; at != live_.end(); ++at) {
-    if (!is_peer(*at)) continue;
-    if (Peer* peer = (*at)->peer(); peer != nullptr) {
-      peer->ports_heard_at = now;
-      peer->ports_heard = request.erth.time;
-    }
-    (*at)->on_remote_ports(request.erth.port_status_mask, now);
-    schedule(**at);
-  }
+  peers_.for_each_of(request.source, [&](Peer& peer) {
+    peer.ports_heard_at = now;
+    peer.ports_heard = request.erth.time;
+    peer.members.for_each([&](QueuePair& qp) {
+      if (!qp.connected()) return;
+      qp.on_remote_ports(request.erth.port_status_mask, now);
+      schedule(qp);
+    });
+  });
   return true;
 }
 

@@ -141,15 +141,6 @@ void Engine::look_at_windows() {
   });
 }
 
-void Engine::count_paths(uint32_t* active, uint32_t* all) const {
-  *active = *all = 0;
-  for (const QueuePair* qp : live_) {
-    if (!qp->connected()) continue;
-    *active += static_cast<uint32_t>(qp->paths().active());
-    *all += static_cast<uint32_t>(qp->paths().size());
-  }
-}
-
 // ----------------------------------------------------------------------------------------- scheduling
 
 void Engine::ring_doorbell(QueuePair& qp) {
@@ -242,7 +233,7 @@ void Engine::excuse_pause(Nanoseconds now) {
   const Nanoseconds wanted = std::max(last, next_deadline());
   if (wanted > now || now - wanted < kPauseMin) return;
   ++counters_.pauses;
-  for (QueuePair* qp : live_) qp->on_pause(now - wanted, now);
+  services_.pauses.add(now - wanted, now);
 }
 
 // A thread may read the clock and then wait for its turn while another one has a later one: time only goes

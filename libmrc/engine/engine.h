@@ -16,6 +16,7 @@
 #include "libmrc/engine/flow_table.h"
 #include "libmrc/engine/frame_capture.h"
 #include "libmrc/engine/multicast_groups.h"
+#include "libmrc/engine/path_census.h"
 #include "libmrc/engine/timer_wheel.h"
 #include "libmrc/fault/fault_injector.h"
 #include "libmrc/guard/random_source.h"
@@ -132,8 +133,9 @@ class Engine final : private FrameTap {
   // Queue pairs that can receive or send (RTR or beyond, not in error).
   uint32_t connected() const { return connected_; }
   std::span<QueuePair* const> queue_pairs() const { return live_; }
-  // Paths in use and in all, over the connected queue pairs.
-  void count_paths(uint32_t* active, uint32_t* all) const;
+  // Paths in use and in all, over the connected queue pairs. A call looks at some of them: the sums are those
+  // of the last round over all.
+  PathCounts count_paths() { return path_census_.count(live_); }
 
  private:
   size_t receive(Nanoseconds now);
@@ -208,6 +210,7 @@ class Engine final : private FrameTap {
   EventSink* sink_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by slot_of
   std::vector<QueuePair*> live_;
+  PathCensus path_census_;
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;
   uint64_t random_;
@@ -224,7 +227,6 @@ class Engine final : private FrameTap {
   Nanoseconds announce_at_ = kNever;
   bool announce_anew_ = false;
   uint32_t announcement_ = 0;  // changes of our ports so far
-  uint64_t announce_round_ = 0;
   // Queue pairs with something to send, round robin.
   QueuePair* active_head_ = nullptr;
   QueuePair* active_tail_ = nullptr;

@@ -54,20 +54,19 @@ void Engine::announce_ports(Nanoseconds now) {
   const PlaneMask up = services_.ports_up;
   bool pending = false;
   bool missed = false;
-  uint64_t round = ++announce_round_;
-  for (QueuePair* qp : live_) {
-    Peer* peer = qp->peer();
+  peers_.for_each([&](Peer& peer) {
+    if (peer.ports_told) return;
     // One queue pair speaks for all that lead to the same peer.
-    if (peer == nullptr || !qp->connected() || peer->ports_told || peer->ports_round == round) continue;
-    if (peer->ports_attempts == kAnnounceAttemptsMax) {
+    QueuePair* qp = peer.members.find([](const QueuePair& member) { return member.connected(); });
+    if (qp == nullptr) return;
+    if (peer.ports_attempts == kAnnounceAttemptsMax) {
       missed = true;
-      continue;
+      return;
     }
-    peer->ports_round = round;
-    ++peer->ports_attempts;
+    ++peer.ports_attempts;
     qp->announce_ports(up, announcement_, services_, now);
     pending = true;
-  }
+  });
   const bool degraded = __builtin_popcount(up) < static_cast<int>(transmitter_.plane_count());
   announce_at_ = kNever;
   if (pending) {

@@ -26,7 +26,12 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
   own_controller_.reset(congestion);
   connection_.strict = terms_.transport == Transport::kMrcStrict;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
-  if (!connection_.strict) negotiation_.start(now);
+  peer_->members.push_back(member_);
+  on_trust_ = !connection_.strict && peer_->speakers.speaks(connection_.remote_qpn, now);
+  if (on_trust_)
+    connection_.extension = PeerExtension::kSupported;
+  else if (!connection_.strict)
+    negotiation_.start(now);
   responder_.reset(services.config, first, connection_.answers_max, terms_.copied_segments);
   answers_.reset();  // here and not in RTS: answers that nobody asked for may come before
   follow_terms(services.config);
@@ -57,6 +62,7 @@ void MrcTransport::disconnect(Services& services) {
   if (peer_ == nullptr) return;
   requester_.abandon();
   peer_->waiting.remove(waiting_);
+  peer_->members.remove(member_);
   its_turn_ = false;
   services.peers.release(peer_);
   peer_ = nullptr;
@@ -138,7 +144,7 @@ void MrcTransport::announce_ports(Context& cx, PlaneMask usable, uint32_t announ
   }
 }
 
-void MrcTransport::on_endpoint_response(const Packet& packet) {
+void MrcTransport::on_endpoint_response(const Packet& packet, Nanoseconds now) {
   if (packet.eeth.operation != EndpointOperation::kCapabilities || !negotiation_.under_way() ||
       packet.source != connection_.destination)
     return;
@@ -150,8 +156,9 @@ void MrcTransport::on_endpoint_response(const Packet& packet) {
   // A peer that does not tell is asked on, ever less often: to begin anew at once would be a question per
   // round trip.
   if (!asks_for_psn_) negotiation_.stop();
-  connection_.extension =
-      (packet.eeth.vendor_info & kSpeaksExtension) != 0 ? PeerExtension::kSupported : PeerExtension::kRefused;
+  const bool speaks = (packet.eeth.vendor_info & kSpeaksExtension) != 0;
+  connection_.extension = speaks ? PeerExtension::kSupported : PeerExtension::kRefused;
+  if (speaks) peer_->speakers.hear(connection_.remote_qpn, now);
 }
 
 }  // namespace mrc

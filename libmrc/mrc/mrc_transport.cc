@@ -36,6 +36,7 @@ constexpr Nanoseconds kNegotiationMax = 30 * kSecond;
           // Who sends it speaks it.
           connection_.extension = PeerExtension::kSupported;
           negotiation_.stop();
+          peer_->speakers.hear(connection_.remote_qpn, cx.now);
         }
         responder_.on_request(cx, packet, plane, requester_);
         if (sending_) requester_.refresh_reverse_path(cx);
@@ -111,8 +112,16 @@ void MrcTransport::await_negotiation(Nanoseconds now) {
   negotiation_.await(now, std::min(requester_.retry().patience(), kNegotiationMax));
 }
 
+// It was not asked because others were, and is silent: perhaps that program has gone.
+void MrcTransport::doubt(Nanoseconds now) {
+  on_trust_ = false;
+  peer_->speakers.forget(connection_.remote_qpn);
+  if (!negotiation_.under_way()) negotiation_.start(now);
+}
+
 void MrcTransport::on_timer(Context& cx) {
   resolve_next_hops(connection_, Transport::kMrc, cx.services);
+  if (on_trust_ && requester_.retry().attempts() > 0) doubt(cx.now);
   if (negotiation_.under_way() && !negotiation_.on_timer(cx) &&
       connection_.extension == PeerExtension::kUnknown)
     connection_.extension = PeerExtension::kUnanswered;

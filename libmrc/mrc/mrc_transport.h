@@ -27,7 +27,7 @@ class MrcTransport {
  public:
   // All of these are `owner`'s and outlive it.
   MrcTransport(QueuePair& owner, Connection& connection, PathSet& paths, const Terms& terms)
-      : connection_(connection), paths_(paths), terms_(terms), waiting_(&owner) {}
+      : connection_(connection), paths_(paths), terms_(terms), member_(&owner), waiting_(&owner) {}
   MrcTransport(const MrcTransport&) = delete;
   MrcTransport& operator=(const MrcTransport&) = delete;
 
@@ -84,7 +84,7 @@ class MrcTransport {
   void give_turn() { its_turn_ = true; }
   void set_mpr(uint32_t packets) { requester_.set_mpr(packets); }
   // The answer to an endpoint request of ours.
-  void on_endpoint_response(const Packet& packet);
+  void on_endpoint_response(const Packet& packet, Nanoseconds now);
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void on_port(Context& cx, Plane plane, bool up);
   void on_remote_ports(PlaneMask usable, Nanoseconds now) {
@@ -105,6 +105,7 @@ class MrcTransport {
   void send_requests(Context& cx, size_t budget, Requester::Burst* burst);
   void start_answering(Context& cx);
   void await_negotiation(Nanoseconds now);
+  void doubt(Nanoseconds now);
 
   Connection& connection_;
   PathSet& paths_;
@@ -115,12 +116,14 @@ class MrcTransport {
   Negotiation negotiation_;
   CongestionController own_controller_;  // when there is no congestion control
   Peer* peer_ = nullptr;
+  LinkedList<QueuePair>::Node member_;   // of those that are connected to the peer
   LinkedList<QueuePair>::Node waiting_;  // for the peer's window
   bool its_turn_ = false;                // it was the first of that list, and has not sent since
   bool has_path_profile_ = false;        // its paths were made of that
   bool sending_ = false;                 // there is a PSN to send by
   bool answers_waited_ = false;          // what the responder has to say was held back in the last burst
   bool asks_for_psn_ = false;
+  bool on_trust_ = false;            // others were told what the peer speaks, and it has not answered since
   std::optional<Psn> peer_expects_;  // what the peer said when it was asked for that
 };
 static_assert(IsTransport<MrcTransport>);

@@ -14,6 +14,7 @@
 #include "libmrc/congestion/controller.h"
 #include "libmrc/containers/linked_list.h"
 #include "libmrc/path/path_set.h"
+#include "libmrc/peer/known_speakers.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -31,11 +32,12 @@ struct Peer {
   CongestionController controller;
   bool ports_told = true;  // it knows which of our ports are usable
   uint32_t ports_attempts = 0;
-  uint64_t ports_round = 0;        // when it was last told
   Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never
   Tseth ports_heard;               // the time stamp that had
-  LinkedList<QueuePair> waiting;   // those that found the window closed, first come first
-  EvEntries entries;               // of the paths to it, as they were last asked for
+  KnownSpeakers speakers;
+  LinkedList<QueuePair> members;  // connected to it, or in error since
+  LinkedList<QueuePair> waiting;  // those that found the window closed, first come first
+  EvEntries entries;              // of the paths to it, as they were last asked for
 
   // The same list for all who have the same entries.
   EvEntries share_entries(std::vector<EvEntry> wanted) {
@@ -70,6 +72,13 @@ class PeerTable {
   template <typename Each>
   void for_each(Each&& each) {
     for (auto& [key, peer] : peers_) each(*peer);
+  }
+  // Of one host: by class of traffic and profile.
+  template <typename Each>
+  void for_each_of(const IpAddress& address, Each&& each) {
+    for (auto at = peers_.lower_bound({address.bytes, 0, 0});
+         at != peers_.end() && std::get<0>(at->first) == address.bytes; ++at)
+      each(*at->second);
   }
 
  private:

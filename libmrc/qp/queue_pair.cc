@@ -201,6 +201,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
     else
       transport_.make<MrcTransport>(*this, connection_, paths_, terms_);
   }
+  pauses_heard_of_ = services.pauses.count();
   transport_.call([&](auto& transport) { transport.connect(first, services, now); });
 }
 

@@ -75,7 +75,7 @@ struct QueuePairAttributes {
   std::optional<uint32_t> send_mpr;        // the same of ours, as long as the peer does not say
   std::optional<bool> dynamic_mpr;         // not after RTR; none: as the device
   std::optional<uint16_t> immediates_max;  // max_wimm
-  std::optional<uint64_t> path_profile;    // of ProfileSource; not after RTR, and the next two
+  std::optional<uint64_t> path_profile;  // of ProfileSource; not after RTR, and the next two
   std::optional<uint64_t> congestion_profile;
   std::optional<uint32_t> expected_senders;  // instead of the QueuePairConfig's
 };
@@ -144,11 +144,9 @@ class QueuePair {
   // arrived in this very burst, so they may wait for the next one.
   More transmit(size_t budget, bool fresh_answers, Services& services, Nanoseconds now);
   void on_timer(Services& services, Nanoseconds now);
-  // This host did not run for a while, and nothing was heard because of that.
-  void on_pause(Nanoseconds away, Nanoseconds now);
   // The answer to an endpoint request of ours.
-  void on_endpoint_response(const Packet& packet) {
-    if (MrcTransport* to = own_mrc()) to->on_endpoint_response(packet);
+  void on_endpoint_response(const Packet& packet, Nanoseconds now) {
+    if (MrcTransport* to = own_mrc()) to->on_endpoint_response(packet, now);
   }
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void on_port(Plane plane, bool up, Services& services, Nanoseconds now);
@@ -196,6 +194,7 @@ class QueuePair {
   template <typename TheTransport>
   bool admit(Context& cx, Arrival arrival, TheTransport& transport);
   void report_drained(Context& cx);
+  void hear_of_pauses(const Services& services);
 
   QueuePairConfig config_;
   Qpn qpn_;
@@ -211,6 +210,7 @@ class QueuePair {
   bool established_ = false;
   bool drain_reported_ = false;
   Plane last_plane_ = 0;  // where the last packet came from
+  uint64_t pauses_heard_of_ = 0;
 
   // The engine's links.
   QueuePair* next_active_ = nullptr;

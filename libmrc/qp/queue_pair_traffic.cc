@@ -11,6 +11,7 @@ namespace mrc {
     ++services.counters.drops_wrong_peer;
     return;
   }
+  hear_of_pauses(services);
   Context cx = context(services, now);
   last_plane_ = plane;
   if ((packet.xrc || connection_.xrc) && !packet.trimmed && !take_named_queue(cx, packet)) {
@@ -96,6 +97,7 @@ bool QueuePair::admit(Context& cx, Arrival arrival, TheTransport& transport) {
     if (!receive_queue_.empty()) flush_receives(services, CompletionStatus::kFlushed);
     return More::kNothing;
   }
+  hear_of_pauses(services);
   if (!connected()) return More::kNothing;
   const More more =
       transport_.call([&](auto& transport) { return transport.transmit(cx, budget, fresh_answers); });
@@ -116,14 +118,20 @@ void QueuePair::report_drained(Context& cx) {
 
 void QueuePair::on_timer(Services& services, Nanoseconds now) {
   if (!connected()) return;
+  hear_of_pauses(services);
   Context cx = context(services, now);
   transport_.call([&](auto& transport) { transport.on_timer(cx); });
   settle(services, now);
 }
 
-void QueuePair::on_pause(Nanoseconds away, Nanoseconds now) {
-  if (!connected()) return;
-  transport_.call([&](auto& transport) { transport.on_pause(away, now); });
+// This host did not run for a while, and nothing was heard because of that.
+[[gnu::hot]] void QueuePair::hear_of_pauses(const Services& services) {
+  if (services.pauses.count() == pauses_heard_of_) [[likely]]
+    return;
+  transport_.call([&](auto& transport) {
+    services.pauses.tell(&pauses_heard_of_,
+                         [&](Nanoseconds away, Nanoseconds until) { transport.on_pause(away, until); });
+  });
 }
 
 [[gnu::hot]] Nanoseconds QueuePair::next_deadline() {

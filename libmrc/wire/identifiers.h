@@ -21,6 +21,7 @@ class Qpn {
   uint32_t value_ = 0;
 };
 
+inline constexpr uint32_t kQpnGroupBits = 14;    // QPNs of one program are alike but for these
 inline constexpr Qpn kEndpointQpn{2};            // MRC 1.2: reserved for endpoint operations
 inline constexpr Qpn kMulticastQpn{Qpn::kMask};  // IBTA 9.2.1: every member of a multicast group
 

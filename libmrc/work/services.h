@@ -20,6 +20,7 @@
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_sink.h"
 #include "libmrc/work/disorder.h"
+#include "libmrc/work/pauses.h"
 
 namespace mrc {
 
@@ -40,6 +41,7 @@ struct Services {
   std::array<Nanoseconds, kPlanesMax> heard_at{};
   Disorder* disorder = nullptr;  // null: WRITEs are placed as they come
   uint32_t receiving = 0;        // queue pairs that something came for within a millisecond, of late
+  Pauses pauses{};
 };
 
 // The source address of an outer header around packets of `inner`.

@@ -68,6 +68,52 @@ TEST(Negotiation, ARequestWaitsAsLongAsItsRetriesWould) {
   EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
 }
 
+// A second queue pair between the same engines, from now on the one of the pair.
+void add_queue_pair(WirePair* pair) {
+  for (End* end : {&pair->a, &pair->b}) end->qp = end->engine->create(end->qp->config());
+  pair->reconnect({});
+}
+
+bool send_a_word(WirePair* pair) {
+  uint64_t word = 0;
+  pair->post_receive(pair->b, 1, {pair->segment(pair->b, &word, 8, kLocalWrite)});
+  uint64_t data = 7;
+  pair->post(pair->a, Operation::kSend, 1, {pair->segment(pair->a, &data, 8, 0)});
+  pair->ring(pair->a);
+  if (!pair->run([&] { return !pair->a.sends.empty(); }, 3 * kSecond)) return false;
+  return pair->poll(pair->a.sends)[0].status == CompletionStatus::kSuccess && word == 7;
+}
+
+TEST(Negotiation, WhatOneQueuePairWasToldTheNextNeedsNotAsk) {
+  WirePair pair;
+  ASSERT_TRUE(send_a_word(&pair));
+  const uint64_t asked = pair.a.engine->counters().capability_requests_sent;
+  add_queue_pair(&pair);
+  ASSERT_TRUE(send_a_word(&pair));
+  EXPECT_EQ(pair.a.engine->counters().capability_requests_sent, asked);
+  pair.set_step(50 * kMicrosecond);
+  pair.run_for(11 * kSecond);
+  add_queue_pair(&pair);
+  ASSERT_TRUE(send_a_word(&pair));
+  EXPECT_GT(pair.a.engine->counters().capability_requests_sent, asked) << "that was long ago";
+}
+
+// Another program may have its number now, which does not speak it.
+TEST(Negotiation, APeerThatWasTrustedAndIsSilentIsAsked) {
+  WirePair pair;
+  ASSERT_TRUE(send_a_word(&pair));
+  add_queue_pair(&pair);
+  const uint64_t asked = pair.a.engine->counters().capability_requests_sent;
+  pair.set_step(50 * kMicrosecond);
+  for (auto& port : pair.a.ports) port->drop = [](const PipePort::Frame&) { return true; };
+  uint64_t data = 7;
+  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, &data, 8, 0)});
+  pair.ring(pair.a);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, 3 * kSecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRetryExceeded);
+  EXPECT_GT(pair.a.engine->counters().capability_requests_sent, asked);
+}
+
 // To a program that is what it is with any other request: nobody has answered.
 TEST(Negotiation, APeerThatNeverAnswersIsGivenUpInTime) {
   WirePair pair;

@@ -137,6 +137,28 @@ TEST(PausesOfABusyHost, DoNotHideAQueueThatGrows) {
   EXPECT_GT(pair.a.qp->mrc()->requester().rtt().smoothed(), 5 * kMillisecond);
 }
 
+TEST(Pauses, AreToldInOrderAndOnceAndTheLatestIfTheyAreMany) {
+  Pauses pauses;
+  uint64_t seen = 0;
+  std::vector<Nanoseconds> told;
+  const auto tell = [&] {
+    told.clear();
+    pauses.tell(&seen, [&](Nanoseconds away, Nanoseconds until) {
+      EXPECT_EQ(until, 10 * away);
+      told.push_back(away);
+    });
+    return told;
+  };
+  EXPECT_TRUE(tell().empty());
+  for (Nanoseconds i = 1; i <= 3; ++i) pauses.add(i, 10 * i);
+  EXPECT_EQ(tell(), (std::vector<Nanoseconds>{1, 2, 3}));
+  EXPECT_TRUE(tell().empty());
+  for (Nanoseconds i = 4; i <= 1000; ++i) pauses.add(i, 10 * i);
+  ASSERT_GT(tell().size(), 8u);
+  EXPECT_EQ(told.back(), 1000u);
+  for (size_t i = 1; i < told.size(); ++i) EXPECT_EQ(told[i], told[i - 1] + 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Wires, Pause, testing::Values(Transport::kMrc, Transport::kRc),
                          [](const auto& info) { return info.param == Transport::kMrc ? "mrc" : "rc"; });
 

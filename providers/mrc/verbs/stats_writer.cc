@@ -66,15 +66,13 @@ StatsWriter::~StatsWriter() {
 void StatsWriter::update(Engine& engine, Nanoseconds now) {
   if (page_ == nullptr) return;
   const Counters& counters = engine.counters();
-  uint32_t paths_active = 0;
-  uint32_t paths_all = 0;
-  engine.count_paths(&paths_active, &paths_all);
+  const PathCounts paths = engine.count_paths();
   const auto set = [](std::atomic<uint64_t>& to, uint64_t value) {
     to.store(value, std::memory_order_relaxed);
   };
   set(page_->connected_qps, engine.connected());
-  set(page_->paths_active, paths_active);
-  set(page_->paths_all, paths_all);
+  set(page_->paths_active, paths.active);
+  set(page_->paths_all, paths.all);
   set(page_->payload_bytes_sent, counters.payload_bytes_sent);
   set(page_->payload_bytes_placed, counters.payload_bytes_placed);
   set(page_->retransmits, counters.retransmits());
