@@ -197,7 +197,8 @@ const std::vector<Setting>& settings() {
       icrc(),
 
       yes_or_no(kTransport, "strict", &Transport::strict),
-      whole_number(kTransport, "paths_per_plane", 1, 256, &Transport::paths_per_plane),
+      whole_number(kTransport, "paths_per_plane", 1, Transport::kPathsPerPlaneMax,
+                   &Transport::paths_per_plane),
       whole_number(kTransport, "backups_per_plane", 0, 256, &Transport::backups_per_plane),
       whole_number(kTransport, "paths_min_active", 0, 4096, &Transport::paths_min_active),
       whole_number(kTransport, "window_bytes", 4096, 1 << 28, &Transport::window_bytes),

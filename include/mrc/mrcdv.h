@@ -45,7 +45,9 @@ enum mrcdv_qp_attr_mask {
   MRCDV_QP_DYNAMIC_MPR = 1 << 6,
   MRCDV_QP_EV_PROFILE = 1 << 7,
   MRCDV_QP_CC_PROFILE = 1 << 8,
-  MRCDV_QP_EXPECTED_SENDERS = 1 << 9
+  MRCDV_QP_EXPECTED_SENDERS = 1 << 9,
+  MRCDV_QP_PATHS = 1 << 10,
+  MRCDV_QP_PATHS_MIN_ACTIVE = 1 << 11
 };
 
 struct mrcdv_qp_attr {
@@ -61,6 +63,9 @@ struct mrcdv_qp_attr {
   uint8_t retry_exponential; /* 25: for ever */
   uint8_t dynamic_mpr;
   uint8_t transport; /* of enum mrcdv_transport; only to read */
+  /* How it sprays, unless an EV profile says it; until it is connected. */
+  uint32_t paths_per_plane;
+  uint32_t paths_min_active; /* of all planes together, losses leave no fewer in use */
 };
 
 /* As ibv_modify_qp(), and these as well, all at once or nothing. */

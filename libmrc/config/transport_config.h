@@ -26,6 +26,7 @@ struct TransportConfig {
   uint64_t link_rate_bps = 0;             // of all planes together; for the receiver-aware controller
   uint32_t expected_senders = 0;          // hint for that controller, the usual degree of incast; 0 = unknown
   uint32_t datagram_bytes_max = kMtuMax;  // what fits through the ports
+  static constexpr uint32_t kPathsPerPlaneMax = 256;
   uint32_t paths_per_plane = 32;
   uint32_t backups_per_plane = 0;    // MRC 4.5: more paths per plane, which take the place of bad ones
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all

@@ -21,7 +21,7 @@ constexpr uint32_t kOwnQueueKey = 0x80000000;
 void Datagram::connect(Psn, Services& services, Nanoseconds) {
   connection_.mtu = std::min(connection_.mtu, services.config.datagram_bytes_max);
   forget();
-  slots_.reset(1, terms_.copied_segments);
+  slots_.reset({1, terms_.copied_segments});
   destinations_.reset(terms_.seed, terms_.general_service);
 }
 

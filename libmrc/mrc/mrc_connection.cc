@@ -32,7 +32,9 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
     connection_.extension = PeerExtension::kSupported;
   else if (!connection_.strict)
     negotiation_.start(now);
-  responder_.reset(services.config, first, connection_.answers_max, terms_.copied_segments);
+  responder_.reset(
+      services.config, first, connection_.answers_max,
+      {terms_.immediates_taken.value_or(services.config.immediates_max), terms_.copied_segments});
   answers_.reset();  // here and not in RTS: answers that nobody asked for may come before
   follow_terms(services.config);
   make_paths(services);
@@ -72,9 +74,9 @@ void MrcTransport::make_paths(Services& services) {
   const TransportConfig& transport = services.config;
   PathSetConfig config;
   config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
-  config.paths_per_plane = transport.paths_per_plane;
+  config.paths_per_plane = terms_.paths_per_plane.value_or(transport.paths_per_plane);
   config.backups_per_plane = transport.backups_per_plane;
-  config.min_active = transport.paths_min_active;
+  config.min_active = terms_.paths_min_active.value_or(transport.paths_min_active);
   config.probe_interval = transport.probe_interval;
   config.probe_interval_max = transport.probe_interval_max;
   config.counters = &services.counters.paths;

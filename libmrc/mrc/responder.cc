@@ -19,7 +19,7 @@ constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
 }  // namespace
 
 void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers_max,
-                      uint32_t copied_segments) {
+                      const ReceiveSlots::Size& slots) {
   Responder fresh(*answers_);  // memory is kept
   fresh.window_ = std::move(window_);
   fresh.order_ = std::move(order_);
@@ -30,7 +30,7 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
   config_ = &config;
   window_.reset(config.window_packets, first);
   order_.reset();
-  slots_.reset(config.immediates_max, copied_segments);
+  slots_.reset(slots);
   ordered_.clear();
   ordered_max_ = answers_max;
   answer_msn_.clear();

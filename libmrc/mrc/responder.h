@@ -27,7 +27,7 @@ class Responder {
  public:
   explicit Responder(Answers& answers) : answers_(&answers) {}  // which outlive it
   // `copied_segments`: of the shared receive queue, 0 if there is none.
-  void reset(const TransportConfig& config, Psn first, uint32_t answers_max, uint32_t copied_segments);
+  void reset(const TransportConfig& config, Psn first, uint32_t answers_max, const ReceiveSlots::Size& slots);
 
   void on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester);
   void on_trimmed(Context& cx, const Packet& packet, Plane plane);

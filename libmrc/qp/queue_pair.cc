@@ -98,11 +98,14 @@ bool QueuePair::acceptable(const QueuePairAttributes& attributes) const {
   const bool unconnected = from == QueuePairState::kReset || from == QueuePairState::kInit;
   if (attributes.transport && !unconnected) return false;
   if ((attributes.path_profile || attributes.congestion_profile || attributes.expected_senders ||
-       attributes.dynamic_mpr) &&
+       attributes.dynamic_mpr || attributes.immediates_taken || attributes.paths_per_plane ||
+       attributes.paths_min_active) &&
       !unconnected)
     return false;
   if (attributes.send_mpr && *attributes.send_mpr < kMprUnit) return false;
   if (attributes.immediates_max && *attributes.immediates_max == 0) return false;
+  if (attributes.immediates_taken && *attributes.immediates_taken == 0) return false;
+  if (attributes.paths_per_plane && *attributes.paths_per_plane == 0) return false;
   if (attributes.dscp && *attributes.dscp > 63) return false;
   if (attributes.mtu && !valid_mtu(*attributes.mtu)) return false;
   if (attributes.retry_linear && *attributes.retry_linear > 7) return false;
@@ -144,6 +147,9 @@ void QueuePair::take_attributes(const QueuePairAttributes& attributes, const Tra
   terms_.queue_key = attributes.queue_key.value_or(terms_.queue_key);
   terms_.path_profile = attributes.path_profile.value_or(terms_.path_profile);
   terms_.congestion_profile = attributes.congestion_profile.value_or(terms_.congestion_profile);
+  if (attributes.immediates_taken) terms_.immediates_taken = attributes.immediates_taken;
+  if (attributes.paths_per_plane) terms_.paths_per_plane = attributes.paths_per_plane;
+  if (attributes.paths_min_active) terms_.paths_min_active = attributes.paths_min_active;
   if (attributes.expected_senders) terms_.expected_senders = attributes.expected_senders;
   if (attributes.dynamic_mpr) terms_.dynamic_mpr = attributes.dynamic_mpr;
   terms_.timeout = attributes.timeout.value_or(terms_.timeout);

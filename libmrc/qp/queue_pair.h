@@ -75,6 +75,10 @@ struct QueuePairAttributes {
   std::optional<uint32_t> send_mpr;        // the same of ours, as long as the peer does not say
   std::optional<bool> dynamic_mpr;         // not after RTR; none: as the device
   std::optional<uint16_t> immediates_max;  // max_wimm
+  // max_wimm_dest and how it sprays: until it is connected.
+  std::optional<uint16_t> immediates_taken;
+  std::optional<uint32_t> paths_per_plane;
+  std::optional<uint32_t> paths_min_active;
   std::optional<uint64_t> path_profile;  // of ProfileSource; not after RTR, and the next two
   std::optional<uint64_t> congestion_profile;
   std::optional<uint32_t> expected_senders;  // instead of the QueuePairConfig's

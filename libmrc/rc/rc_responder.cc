@@ -26,7 +26,7 @@ void RcResponder::reset(Psn first, uint32_t answers_max, uint32_t copied_segment
   *this = RcResponder{};
   expected_ = first;
   taken_ = first - 1;
-  slots_.reset(1, copied_segments);
+  slots_.reset({1, copied_segments});
   answers_max_ = answers_max;
   answers_.assign(std::bit_ceil(std::max(answers_max, 1u)), Answer{});
 }

@@ -6,13 +6,13 @@
 
 namespace mrc {
 
-void ReceiveSlots::reset(uint32_t slots_max, uint32_t copied_segments) {
+void ReceiveSlots::reset(const Size& size) {
   slots_ = {};  // another shared queue may have larger requests
   Slot blank;
-  blank.copied.resize(copied_segments);
-  if (slots_max > 0) slots_.make_first(blank);
-  copied_segments_ = copied_segments;
-  slots_max_ = slots_max;
+  blank.copied.resize(size.copied_segments);
+  if (size.messages_max > 0) slots_.make_first(blank);
+  copied_segments_ = size.copied_segments;
+  slots_max_ = size.messages_max;
   next_ = 0;
   any_lost_ = false;
   held_shared_ = 0;

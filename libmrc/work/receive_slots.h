@@ -48,7 +48,11 @@ class ReceiveSlots {
     kOutOfRange
   };
 
-  void reset(uint32_t slots_max, uint32_t copied_segments);
+  struct Size {
+    uint32_t messages_max = 0;     // under way
+    uint32_t copied_segments = 0;  // of the shared receive queue, 0 if there is none
+  };
+  void reset(const Size& size);
 
   // The message shall not have a receive request: it is lost. False: too late, requests behind its own are in
   // use.

@@ -24,6 +24,9 @@ struct Terms {
   uint64_t congestion_profile = 0;
   std::optional<uint32_t> expected_senders;  // none: as the device, as the next
   std::optional<bool> dynamic_mpr;
+  std::optional<uint16_t> immediates_taken;  // max_wimm_dest: WriteImm messages of the peer at a time
+  std::optional<uint32_t> paths_per_plane;
+  std::optional<uint32_t> paths_min_active;
   Nanoseconds timeout = 0;  // 0 = never
   uint8_t retry_linear = 7;
   uint8_t retry_exponential = 0;

@@ -300,6 +300,36 @@ TEST(ResponderRules, APortUpdateThatWasOvertakenChangesNothing) {
   EXPECT_EQ(tell(3, 0), 3u) << "old stamps say nothing when the last was long ago";
 }
 
+// MRC 2: max_wimm_dest. While the first is missing, the third is one too many for who takes two at a time.
+TEST(ResponderRules, MoreImmediatesThanAgreedEndTheConnection) {
+  for (const uint16_t taken : {2, 3}) {
+    PairOptions options = strict_options();
+    RulePair pair(options);
+    QueuePairAttributes reset;
+    reset.state = QueuePairState::kReset;
+    for (End* end : {&pair.a, &pair.b}) ASSERT_TRUE(end->engine->modify(*end->qp, reset, pair.now()));
+    QueuePairAttributes agreed;
+    agreed.immediates_taken = taken;
+    ASSERT_TRUE(pair.b.engine->modify(*pair.b.qp, agreed, pair.now()));
+    pair.reconnect(options);
+    EXPECT_FALSE(pair.b.engine->modify(*pair.b.qp, agreed, pair.now())) << "too late";
+    for (uint64_t i = 0; i < 3; ++i) pair.post_receive(pair.b, i, {});
+    Tap tap(pair.a);
+    tap.drop = [](const Packet& packet) {
+      return packet.bth.psn == Psn(kFirst) && !packet.bth.retransmission;
+    };
+    for (uint32_t i = 0; i < 3; ++i) pair.write(i, 512, i * 1024, Operation::kWriteImm);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 3; }, kSecond)) << taken;
+    const std::vector<Completion> ended = pair.poll(pair.a.sends);
+    if (taken == 3) {
+      for (const Completion& completion : ended) EXPECT_EQ(completion.status, CompletionStatus::kSuccess);
+    } else {
+      EXPECT_NE(ended.back().status, CompletionStatus::kSuccess);
+      EXPECT_EQ(pair.b.qp->state(), QueuePairState::kError);
+    }
+  }
+}
+
 TEST(ResponderRules, WhoOnlyReceivesProbesItsWayBack) {
   PairOptions options = strict_options(2);
   RulePair pair(options);

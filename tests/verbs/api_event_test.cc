@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "dpdk_io/host/control_page.h"
 #include "dpdk_io/host/fault_page.h"
@@ -99,21 +102,28 @@ TEST_F(EventTest, AnotherProcessDeniesWithinAMillisecond) {
     EXPECT_EQ(path_of(evs[5]).state, state);
     return std::chrono::steady_clock::now() - start;
   };
-  ASSERT_EQ(write(go[1], "d", 1), 1);
-  const auto denied = wait_until(MRCDV_PATH_DENIED);
-  const uint64_t newest = path_of(evs[5]).newest;
-  move_data();
-  EXPECT_EQ(path_of(evs[5]).newest, newest) << "it is not used any more";
-  EXPECT_EQ(path_of(evs[5]).in_use, 0);
-  ASSERT_EQ(write(go[1], "a", 1), 1);
-  const auto allowed = wait_until(MRCDV_PATH_GOOD);
-  move_data();
-  EXPECT_GT(path_of(evs[5]).newest, newest) << "it is used again";
-  // A machine that is busy with other tests may take the CPU away for longer; it is no promise about that.
-  EXPECT_LT(denied, 500ms);
-  EXPECT_LT(allowed, 500ms);
-  RecordProperty("denied_us", static_cast<int>(denied / 1us));
-  RecordProperty("allowed_us", static_cast<int>(allowed / 1us));
+  std::vector<std::chrono::steady_clock::duration> denials;
+  std::vector<std::chrono::steady_clock::duration> allowances;
+  for (int round = 0; round < 16; ++round) {
+    ASSERT_EQ(write(go[1], "d", 1), 1);
+    denials.push_back(wait_until(MRCDV_PATH_DENIED));
+    const uint64_t newest = path_of(evs[5]).newest;
+    move_data();
+    ASSERT_EQ(path_of(evs[5]).newest, newest) << "it is not used any more";
+    ASSERT_EQ(path_of(evs[5]).in_use, 0);
+    ASSERT_EQ(write(go[1], "a", 1), 1);
+    allowances.push_back(wait_until(MRCDV_PATH_GOOD));
+    move_data();
+    ASSERT_GT(path_of(evs[5]).newest, newest) << "it is used again";
+  }
+  // A machine that is busy with other tests takes the CPU away now and then, but not in three of four.
+  for (auto* times : {&denials, &allowances}) {
+    std::sort(times->begin(), times->end());
+    EXPECT_LT((*times)[times->size() / 4], 1ms);
+    EXPECT_LT(times->back(), 5s);
+  }
+  RecordProperty("denied_us", static_cast<int>(denials[denials.size() / 2] / 1us));
+  RecordProperty("allowed_us", static_cast<int>(allowances[allowances.size() / 2] / 1us));
   close(go[1]);
   int status = 0;
   ASSERT_EQ(waitpid(controller, &status, 0), controller);

@@ -263,6 +263,46 @@ TEST_F(ApiTest, BackToResetAndAgain) {
   EXPECT_EQ(poll_one(sends).status, IBV_WC_WR_FLUSH_ERR);
 }
 
+// How many paths it sprays over is a queue pair's own choice, until it is connected.
+TEST_F(ApiTest, AQueuePairChoosesHowItSprays) {
+  ibv_cq* queue = ibv_create_cq(verbs, 16, nullptr, nullptr, 0);
+  ASSERT_NE(queue, nullptr);
+  ibv_qp_init_attr init{};
+  init.send_cq = init.recv_cq = queue;
+  init.qp_type = IBV_QPT_RC;
+  init.cap = {16, 16, 1, 1, 0};
+  ibv_qp* qp = mrcdv_create_qp(domain, &init, MRCDV_TRANSPORT_MRC);
+  ASSERT_NE(qp, nullptr);
+  mrcdv_device_attr device{};
+  ASSERT_EQ(mrcdv_query_device(verbs, &device), 0);
+  mrcdv_qp_attr wanted{};
+  wanted.paths_min_active = 2;
+  ibv_qp_attr attributes{};
+  attributes.qp_state = IBV_QPS_INIT;
+  attributes.port_num = 1;
+  constexpr uint32_t kBoth = MRCDV_QP_PATHS | MRCDV_QP_PATHS_MIN_ACTIVE;
+  for (const uint32_t none : {0u, 257u}) {
+    wanted.paths_per_plane = none;
+    EXPECT_EQ(mrcdv_modify_qp(qp, &attributes, kInitMask | IBV_QP_PORT, &wanted, kBoth), EINVAL);
+  }
+  wanted.paths_per_plane = 3;
+  ASSERT_EQ(mrcdv_modify_qp(qp, &attributes, kInitMask | IBV_QP_PORT, &wanted, kBoth), 0);
+  attributes = receive_attributes(qp->qp_num);
+  ASSERT_EQ(ibv_modify_qp(qp, &attributes, kRtrMask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER), 0);
+  mrcdv_spray spray{};
+  ASSERT_EQ(mrcdv_query_spray(qp, &spray), 0);
+  EXPECT_EQ(spray.paths, 3 * device.planes);
+  EXPECT_EQ(spray.active, 3 * device.planes);
+  EXPECT_EQ(spray.min_active, 2u);
+  mrcdv_qp_attr got{};
+  ASSERT_EQ(mrcdv_query_qp(qp, &got), 0);
+  EXPECT_EQ(got.paths_per_plane, 3u);
+  EXPECT_EQ(got.paths_min_active, 2u);
+  EXPECT_EQ(mrcdv_modify_qp(qp, nullptr, 0, &wanted, kBoth), EINVAL) << "too late";
+  ibv_destroy_qp(qp);
+  ibv_destroy_cq(queue);
+}
+
 // Both interfaces in one process, with one protection domain and one region.
 TEST_F(ApiTest, LivesBesideVerbs) {
   mrc_qp* one = make();

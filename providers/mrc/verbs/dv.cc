@@ -56,24 +56,30 @@ int to_engine(const mrcdv_qp_attr& from, uint32_t mask, const TransportConfig& t
   const auto in_range = [&](uint32_t bit, uint16_t value) {
     return (mask & bit) == 0 || (value >= 1 && value <= immediates_max);
   };
-  constexpr uint32_t kAll = 2 * MRCDV_QP_EXPECTED_SENDERS - 1;
+  constexpr uint32_t kAll = 2 * MRCDV_QP_PATHS_MIN_ACTIVE - 1;
   if ((mask & ~kAll) != 0) return EINVAL;
   if (!in_range(MRCDV_QP_MAX_WIMM, from.max_wimm) || !in_range(MRCDV_QP_MAX_WIMM_DEST, from.max_wimm_dest))
     return EINVAL;
   if ((mask & MRCDV_QP_MPR) != 0 && !is_mpr(from.mpr, transport)) return EINVAL;
   if ((mask & MRCDV_QP_MPR_DEST) != 0 && !is_mpr(from.mpr_dest, transport)) return EINVAL;
+  if ((mask & MRCDV_QP_PATHS) != 0 &&
+      (from.paths_per_plane < 1 || from.paths_per_plane > TransportConfig::kPathsPerPlaneMax))
+    return EINVAL;
   if ((mask & MRCDV_QP_TIMEOUT) != 0) to->timeout = static_cast<Nanoseconds>(from.timeout_ns);
   if ((mask & MRCDV_QP_RETRY) != 0) {
     to->retry_linear = from.retry_linear;
     to->retry_exponential = from.retry_exponential;
   }
   if ((mask & MRCDV_QP_MAX_WIMM) != 0) to->immediates_max = from.max_wimm;
+  if ((mask & MRCDV_QP_MAX_WIMM_DEST) != 0) to->immediates_taken = from.max_wimm_dest;
   if ((mask & MRCDV_QP_MPR) != 0) to->send_mpr = from.mpr;
   if ((mask & MRCDV_QP_MPR_DEST) != 0) to->mpr = from.mpr_dest;
   if ((mask & MRCDV_QP_DYNAMIC_MPR) != 0) to->dynamic_mpr = from.dynamic_mpr != 0;
   if ((mask & MRCDV_QP_EV_PROFILE) != 0) to->path_profile = from.ev_profile_id;
   if ((mask & MRCDV_QP_CC_PROFILE) != 0) to->congestion_profile = from.cc_profile_id;
   if ((mask & MRCDV_QP_EXPECTED_SENDERS) != 0) to->expected_senders = from.expected_senders;
+  if ((mask & MRCDV_QP_PATHS) != 0) to->paths_per_plane = from.paths_per_plane;
+  if ((mask & MRCDV_QP_PATHS_MIN_ACTIVE) != 0) to->paths_min_active = from.paths_min_active;
   return 0;
 }
 
@@ -92,6 +98,8 @@ void remember(const mrcdv_qp_attr& from, uint32_t mask, mrcdv_qp_attr* to) {
   if ((mask & MRCDV_QP_EV_PROFILE) != 0) to->ev_profile_id = from.ev_profile_id;
   if ((mask & MRCDV_QP_CC_PROFILE) != 0) to->cc_profile_id = from.cc_profile_id;
   if ((mask & MRCDV_QP_EXPECTED_SENDERS) != 0) to->expected_senders = from.expected_senders;
+  if ((mask & MRCDV_QP_PATHS) != 0) to->paths_per_plane = from.paths_per_plane;
+  if ((mask & MRCDV_QP_PATHS_MIN_ACTIVE) != 0) to->paths_min_active = from.paths_min_active;
 }
 
 mrcdv_qp_attr defaults(const TransportConfig& transport) {
@@ -100,6 +108,8 @@ mrcdv_qp_attr defaults(const TransportConfig& transport) {
   attributes.mpr = attributes.mpr_dest = transport.window_packets;
   attributes.dynamic_mpr = transport.dynamic_mpr ? 1 : 0;
   attributes.expected_senders = transport.expected_senders;
+  attributes.paths_per_plane = transport.paths_per_plane;
+  attributes.paths_min_active = transport.paths_min_active;
   return attributes;
 }
 
