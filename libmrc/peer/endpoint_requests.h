@@ -3,8 +3,10 @@
 // (which comes to QPN 2) finds who asked: a queue pair, or somebody who probes an EV.
 #pragma once
 
-#include <array>
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <vector>
 
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -24,8 +26,11 @@ class EndpointRequests {
     Nanoseconds sent_at = 0;    // of the probe
     uint32_t announcement = 0;  // which change of our ports it tells of; 0 = it asks something else
   };
-  // Processes that share a port hear each other's answers: the first id should differ between them.
-  explicit EndpointRequests(uint16_t first = 1) : next_(first) {}
+  // Processes that share a port hear each other's answers: the first id should differ between them. Who has
+  // few queue pairs asks little at a time.
+  EndpointRequests(uint16_t first, uint32_t queue_pairs)
+      : slots_(std::bit_ceil(std::clamp(queue_pairs, kSlotsMin, kSlotsMax / kSlotsEach) * kSlotsEach)),
+        next_(first) {}
 
   uint16_t add(Qpn qpn) {
     Asker asker;
@@ -50,7 +55,10 @@ class EndpointRequests {
     bool used = false;
     Asker asker;
   };
-  std::array<Slot, 4096> slots_{};  // the oldest is forgotten when they run out; its asker asks again
+  static constexpr uint32_t kSlotsEach = 16;
+  static constexpr uint32_t kSlotsMin = 4;  // queue pairs
+  static constexpr uint32_t kSlotsMax = 4096;
+  std::vector<Slot> slots_;  // the oldest is forgotten when they run out; its asker asks again
   uint16_t next_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -51,6 +52,20 @@ namespace {
 // What the caller asked for: two queues of one entry, with their rounding.
 constexpr uint64_t kWorkQueues = 2 * 256;
 constexpr uint64_t kIdleBytesMax = 16 * 1024;
+
+// The simulator has an engine for every host.
+TEST(Footprint, AnEngineForTwoQueuePairsHasAtMost64KiB) {
+  constexpr uint64_t kEngineBytesMax = 64 * 1024;
+  LoopPort port;
+  Port* const ports[] = {&port};
+  Deaf deaf;
+  EngineConfig config;
+  config.qpn_count = 2;
+  const uint64_t before = g_bytes;
+  const auto engine = std::make_unique<Engine>(config, ports, &deaf);
+  std::printf("bytes of an engine: %llu\n", static_cast<unsigned long long>(g_bytes - before));
+  EXPECT_LE(g_bytes - before, kEngineBytesMax);
+}
 
 TEST(Footprint, AnIdleQueuePairWith256PathsHasAtMost16KiB) {
   for (const auto congestion : {CongestionAlgorithm::kNone, CongestionAlgorithm::kNscc}) {
