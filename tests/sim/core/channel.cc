@@ -114,7 +114,7 @@ void Channel::launch(Frame* frame, Picoseconds leaves) {
   if (faults_ != nullptr) {
     if (!survive(frame)) return;
     const WireFaults& faults = *faults_;
-    if (random_.chance(faults.corruption)) corrupt(frame);
+    if (random_.chance(faults.corruption)) frame = corrupt(frame);
     if (random_.chance(faults.duplication)) {
       ++counters_.duplicated;
       core_.trace.note(core_.events.now(), id_, *frame, Fate::kDuplicated);
@@ -145,13 +145,15 @@ bool Channel::survive(Frame* frame) {
   return true;
 }
 
-void Channel::corrupt(Frame* frame) {
+Frame* Channel::corrupt(Frame* frame) {
+  frame = core_.frames.unfold(frame);
   uint8_t* bytes = frame->bytes();
   for (uint64_t flips = random_.between(1, 3); flips > 0; --flips)
     bytes[random_.below(frame->length)] ^= static_cast<uint8_t>(random_.between(1, 255));
   if (random_.chance(0.2)) frame->length = static_cast<uint32_t>(random_.below(frame->length) + 1);
   read_headers(frame);
   core_.trace.note(core_.events.now(), id_, *frame, Fate::kCorrupted);
+  return frame;
 }
 
 void Channel::stray(Frame* frame, Picoseconds time) {

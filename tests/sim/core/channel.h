@@ -108,7 +108,7 @@ class Channel {
   void launch(Frame* frame, Picoseconds leaves);
   bool survive(Frame* frame);
   void stray(Frame* frame, Picoseconds time);
-  void corrupt(Frame* frame);
+  Frame* corrupt(Frame* frame);
   void maybe_mark(Frame* frame);
   void drop(Frame* frame, Fate fate);
   Frame* deliver(Frame* frame);

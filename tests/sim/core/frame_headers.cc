@@ -131,7 +131,9 @@ bool decrement_hop_limit(Frame* frame) {
 void trim(Frame* frame, uint8_t dscp) {
   [[maybe_unused]] const bool done = trim_frame(bytes_of(frame), dscp);
   assert(done);
+  static_assert(kTrimmedBytes <= Frame::kFoldedHead);
   frame->length = kTrimmedBytes;
+  frame->folded = false;
   frame->trimmed = true;
   frame->dscp = dscp;
 }

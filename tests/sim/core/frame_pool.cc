@@ -41,6 +41,17 @@ void FramePool::grow(Class& wanted) {
   }
 }
 
+namespace {
+
+// Whether everything between head and tail is the same byte.
+bool can_fold(const uint8_t* bytes, uint32_t length) {
+  if (length <= Frame::kFoldedHead + 1 + Frame::kFoldedTail) return false;
+  const uint8_t* middle = bytes + Frame::kFoldedHead;
+  return std::memcmp(middle, middle + 1, length - Frame::kFoldedHead - Frame::kFoldedTail - 1) == 0;
+}
+
+}  // namespace
+
 Frame* FramePool::take(Class& from) {
   if (from.free == nullptr) grow(from);
   Frame* frame = from.free;
@@ -54,13 +65,58 @@ Frame* FramePool::take(Class& from) {
 }
 
 Frame* FramePool::copy(const Frame& frame) {
-  Frame* copied = take_for(frame.length);
+  Frame* copied = take_for(frame.stored_bytes());
   const uint32_t capacity = copied->capacity;
   *copied = frame;
   copied->capacity = capacity;
   copied->next = nullptr;
-  std::memcpy(copied->bytes(), frame.bytes(), frame.length);
+  std::memcpy(copied->bytes(), frame.bytes(), frame.stored_bytes());
   return copied;
+}
+
+Frame* FramePool::keep(const uint8_t* bytes, uint32_t length) {
+  static_assert(Frame::kFoldedHead + 1 + Frame::kFoldedTail <= kSmallBytes);
+  const bool folded = length > kSmallBytes && can_fold(bytes, length);
+  Frame* frame = folded ? take(small_) : take_for(length);
+  frame->length = length;
+  frame->folded = folded;
+  if (folded) {
+    std::memcpy(frame->bytes(), bytes, Frame::kFoldedHead + 1);
+    std::memcpy(frame->bytes() + Frame::kFoldedHead + 1, bytes + length - Frame::kFoldedTail,
+                Frame::kFoldedTail);
+  } else {
+    std::memcpy(frame->bytes(), bytes, length);
+  }
+  return frame;
+}
+
+Frame* FramePool::unfold(Frame* frame) {
+  if (!frame->folded) return frame;
+  Frame* whole = take(large_);
+  const uint32_t capacity = whole->capacity;
+  *whole = *frame;
+  whole->capacity = capacity;
+  whole->folded = false;
+  write_bytes(*frame, whole->bytes());
+  give(frame);
+  return whole;
+}
+
+void write_bytes(const Frame& frame, uint8_t* to) {
+  const uint8_t* bytes = frame.bytes();
+  if (!frame.folded) {
+    std::memcpy(to, bytes, frame.length);
+    return;
+  }
+  std::memcpy(to, bytes, Frame::kFoldedHead);
+  const uint32_t tail_at = frame.length - Frame::kFoldedTail;
+  std::memset(to + Frame::kFoldedHead, bytes[Frame::kFoldedHead], tail_at - Frame::kFoldedHead);
+  std::memcpy(to + tail_at, bytes + Frame::kFoldedHead + 1, Frame::kFoldedTail);
+}
+
+uint8_t* FramePool::draft(uint32_t number) {
+  while (drafts_.size() <= number) drafts_.push_back(std::make_unique<uint8_t[]>(large_.capacity));
+  return drafts_[number].get();
 }
 
 void FramePool::give(Frame* frame) {

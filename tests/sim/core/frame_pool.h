@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Frames and where they live. A frame's bytes are written once, by the engine, and handed on by pointer from
-// the sender's port to the receiver's; switches change header bytes in place.
+// Frames and where they live. A frame is handed on by pointer from the sender's port to the receiver's;
+// switches change header bytes in place. A payload that is one byte over and over is not kept (folded): a
+// large network has hundreds of thousands of frames under way, and most scenarios send nothing else.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,15 @@ struct Frame {
   bool srv6 = false;               // outer IPv6 with an inner packet
   bool trimmed = false;
   bool data = false;  // carries payload (for observers; by opcode)
+  bool folded =
+      false;  // bytes() are its first kFoldedHead, then the byte in between, then the last kFoldedTail
+
+  static constexpr uint32_t kFoldedHead = 192;  // more than all headers
+  static constexpr uint32_t kFoldedTail = 8;    // ICRC, and what stands for the payload in traces
 
   uint8_t* bytes() { return reinterpret_cast<uint8_t*>(this + 1); }
   const uint8_t* bytes() const { return reinterpret_cast<const uint8_t*>(this + 1); }
+  uint32_t stored_bytes() const { return folded ? kFoldedHead + 1 + kFoldedTail : length; }
 };
 
 class FramePool {
@@ -45,6 +52,13 @@ class FramePool {
   Frame* take_for(uint32_t length) { return take(length <= kSmallBytes ? small_ : large_); }
   Frame* copy(const Frame& frame);
   void give(Frame* frame);
+  // A frame with these bytes, in as little room as they need.
+  Frame* keep(const uint8_t* bytes, uint32_t length);
+  // The same frame with all its bytes; one that is not folded stays as it is.
+  Frame* unfold(Frame* frame);
+  // A buffer for any frame of the engine's that is not one yet: the buffers that engines hold between their
+  // runs have nothing in them, so all hosts hold the same ones. `number`: of the buffer.
+  uint8_t* draft(uint32_t number);
 
   // Told to AddressSanitizer: nobody may read behind the frame's end.
   static void seal(Frame* frame);
@@ -67,9 +81,13 @@ class FramePool {
   Class small_{kSmallBytes};
   Class large_{large_bytes()};
   std::vector<std::unique_ptr<uint8_t[]>> slabs_;
+  std::vector<std::unique_ptr<uint8_t[]>> drafts_;
   uint64_t outstanding_ = 0;
   uint64_t bytes_reserved_ = 0;
 };
+
+// All bytes of a frame, folded or not, to where there is room for its length.
+void write_bytes(const Frame& frame, uint8_t* to);
 
 // A list of frames, first in, first out.
 class FrameList {

@@ -94,7 +94,8 @@ void Trace::fold_bytes(const Frame& frame) {
     fold(word);
   }
   if (frame.length < sizeof word) return;
-  std::memcpy(&word, bytes + frame.length - sizeof word, sizeof word);
+  static_assert(Frame::kFoldedHead >= kHeaderBytes && Frame::kFoldedTail >= sizeof word);
+  std::memcpy(&word, bytes + frame.stored_bytes() - sizeof word, sizeof word);
   fold(word);
 }
 
@@ -102,7 +103,9 @@ void Trace::print(Picoseconds now, uint32_t channel, const Frame& frame, Fate fa
   const char* name = channel < names_.size() ? names_[channel].c_str() : "?";
   std::fprintf(out_, "%14.6f us  %-24s %-13s ", to_microseconds(now), name, to_string(fate));
   Packet packet;
-  const DecodeError error = decode({frame.bytes(), frame.length}, &packet);
+  std::vector<uint8_t> bytes(frame.length);
+  write_bytes(frame, bytes.data());
+  const DecodeError error = decode(bytes, &packet);
   if (error == DecodeError::kNone) {
     std::fprintf(out_, "%-15s qpn %u psn %u ev %08x%s%s%s bytes %u%s\n", name_of(packet.bth.opcode).c_str(),
                  packet.bth.destination.value(), packet.bth.psn.value(),

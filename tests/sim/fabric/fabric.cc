@@ -206,6 +206,7 @@ void Fabric::arrive(uint32_t channel, Frame* frame) {
     if (hosts_[end.index] != nullptr) {
       hosts_[end.index]->arrive(end.plane, channel, frame);
     } else {
+      frame = core_.frames.unfold(frame);
       if (tap_ != nullptr) tap_->on_frame(end.index, end.plane, *frame);
       core_.trace.note(core_.events.now(), channel, *frame, Fate::kDelivered);
       core_.frames.give(frame);

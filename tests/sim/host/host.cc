@@ -18,8 +18,8 @@ Host::Host(Core& core, uint32_t number, const HostConfig& config, const std::vec
   for (Channel* channel : outgoing) {
     const MacAddress mac{{2, 1, static_cast<uint8_t>(ports.size()), static_cast<uint8_t>(number >> 16),
                           static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)}};
-    ports_.push_back(std::make_unique<HostPort>(core, mac, *channel, config.transmit_frames_max,
-                                                config.receive_frames_max));
+    ports_.push_back(std::make_unique<HostPort>(core, static_cast<Plane>(ports.size()), mac, *channel,
+                                                config.transmit_frames_max, config.receive_frames_max));
     ports.push_back(ports_.back().get());
   }
   EventSink* sink = this;

@@ -33,7 +33,7 @@ bool HostPort::arrive(uint32_t channel, Frame* frame) {
 size_t HostPort::receive(std::span<RxFrame> frames) {
   size_t count = 0;
   for (; count < frames.size() && !arrived_.empty(); ++count) {
-    Frame* frame = arrived_.pop();
+    Frame* frame = core_.frames.unfold(arrived_.pop());
     FramePool::seal(frame);
     frames[count] = {frame->bytes(), frame->length, frame};
   }
@@ -46,34 +46,28 @@ void HostPort::release(std::span<const RxFrame> frames) {
 }
 
 size_t HostPort::acquire(std::span<TxFrame> frames) {
-  const size_t count = std::min(frames.size(), kAcquireMax);
-  for (size_t i = 0; i < count; ++i) {
-    Frame* frame = core_.frames.take_large();
-    frames[i] = {frame->bytes(), 0, frame};
+  size_t count = 0;
+  for (uint32_t number = 0; number < kDrafts && count < std::min(frames.size(), kAcquireMax); ++number) {
+    if ((drafts_held_ >> number & 1) != 0) continue;
+    drafts_held_ |= uint32_t{1} << number;
+    frames[count++] = {core_.frames.draft(plane_ * kDrafts + number), 0, draft_handle(number)};
   }
   return count;
 }
 
 void HostPort::transmit(std::span<const TxFrame> frames) {
   for (const TxFrame& given : frames) {
-    auto* frame = static_cast<Frame*>(given.handle);
-    assert(given.length > 0 && given.length <= frame->capacity);
-    frame->length = given.length;
-    if (frame->length <= FramePool::kSmallBytes) {
-      // Small frames move to small buffers: there are many, and they wait in queues for long.
-      Frame* small = core_.frames.copy(*frame);
-      core_.frames.give(frame);
-      frame = small;
-    }
+    Frame* frame = core_.frames.keep(given.data, given.length);
     read_headers(frame);
     ++frames_sent_;
     core_.trace.note(core_.events.now(), out_.id(), *frame, Fate::kSent);
     out_.send(frame);
   }
+  discard(frames);
 }
 
 void HostPort::discard(std::span<const TxFrame> frames) {
-  for (const TxFrame& frame : frames) core_.frames.give(static_cast<Frame*>(frame.handle));
+  for (const TxFrame& frame : frames) drafts_held_ &= ~(uint32_t{1} << draft_number(frame.handle));
 }
 
 }  // namespace mrc::sim

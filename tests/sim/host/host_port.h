@@ -2,6 +2,7 @@
 // A host's port on one plane, as the engine sees it: frames come from and go to one channel of the fabric.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -12,9 +13,10 @@ namespace mrc::sim {
 
 class HostPort : public Port, public Carrier {
  public:
-  HostPort(Core& core, MacAddress address, Channel& out, uint32_t transmit_frames_max,
+  HostPort(Core& core, Plane plane, MacAddress address, Channel& out, uint32_t transmit_frames_max,
            uint32_t receive_frames_max)
       : core_(core),
+        plane_(plane),
         address_(address),
         out_(out),
         transmit_frames_max_(transmit_frames_max),
@@ -50,14 +52,24 @@ class HostPort : public Port, public Carrier {
   uint64_t frames_received() const { return frames_received_; }
 
  private:
-  static constexpr size_t kAcquireMax = 8;  // per call: buffers that wait in the engine cost memory
+  static constexpr size_t kAcquireMax = 8;  // per call
+  static constexpr uint32_t kDrafts = 32;   // of a plane: as many as an engine stages
+
+  // What engines hold for the number of a draft.
+  static inline std::array<char, kDrafts> handles_{};
+  static void* draft_handle(uint32_t number) { return &handles_[number]; }
+  static uint32_t draft_number(const void* handle) {
+    return static_cast<uint32_t>(static_cast<const char*>(handle) - handles_.data());
+  }
 
   Core& core_;
+  Plane plane_;
   MacAddress address_;
   Channel& out_;
   uint32_t transmit_frames_max_;
   uint32_t receive_frames_max_;
   bool up_ = true;
+  uint32_t drafts_held_ = 0;  // by the engine, one bit each
   FrameList arrived_;
   uint64_t frames_sent_ = 0;
   uint64_t frames_received_ = 0;

@@ -64,6 +64,41 @@ TEST(FramePool, UsesBuffersAgainAndCountsThem) {
   EXPECT_EQ(pool.outstanding(), 0u);
 }
 
+std::vector<uint8_t> all_bytes(const Frame& frame) {
+  std::vector<uint8_t> bytes(frame.length);
+  write_bytes(frame, bytes.data());
+  return bytes;
+}
+
+// Every length around the limits, with a payload of one byte, and with another byte at every place of it.
+TEST(FramePool, KeepsWhatItIsGiven) {
+  FramePool pool;
+  for (const uint32_t length : {1u, 100u, 201u, 202u, 256u, 257u, 300u, 4190u}) {
+    std::vector<uint8_t> bytes(length, 0x5A);
+    for (uint32_t i = 0; i < length && i < 150; ++i) bytes[i] = static_cast<uint8_t>(i);
+    for (uint32_t i = 0; i < 4 && i < length; ++i) bytes[length - 1 - i] = static_cast<uint8_t>(0xC0 + i);
+    Frame* even = pool.keep(bytes.data(), length);
+    EXPECT_EQ(even->length, length);
+    EXPECT_EQ(even->folded, length > FramePool::kSmallBytes);
+    EXPECT_EQ(even->capacity, FramePool::kSmallBytes);
+    EXPECT_EQ(all_bytes(*even), bytes);
+    Frame* copy = pool.copy(*even);
+    Frame* whole = pool.unfold(copy);
+    EXPECT_FALSE(whole->folded);
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), whole->bytes()));
+    for (uint32_t at = 0; at < length; at += 7) {
+      bytes[at] ^= 1;
+      Frame* other = pool.keep(bytes.data(), length);
+      EXPECT_EQ(all_bytes(*other), bytes) << at;
+      pool.give(other);
+      bytes[at] ^= 1;
+    }
+    pool.give(whole);
+    pool.give(even);
+  }
+  EXPECT_EQ(pool.outstanding(), 0u);
+}
+
 // Marks and hop limits change the headers, and the packet still decodes and its ICRC still matches.
 TEST(FrameHeaders, ChangesKeepThePacketValid) {
   for (const bool v4 : {false, true}) {

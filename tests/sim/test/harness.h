@@ -56,9 +56,9 @@ inline uint32_t send_frame(Fabric& fabric, const FrameSpec& spec) {
   network.outer_source = address_of(spec.from, false);
   network.outer_destination = spec.outer_destination;
   network.hop_limit = spec.hop_limit;
-  Frame* frame = fabric.core().frames.take_large();
+  std::vector<uint8_t> bytes(kFrameBytesMax);
   const size_t transport = Bth::kBytes + Meth::kBytes + Tseth::kBytes + Reth::kBytes + spec.payload;
-  FrameWriter writer(frame->bytes(), network, Entropy{spec.entropy}, spec.dscp, spec.ecn, transport);
+  FrameWriter writer(bytes.data(), network, Entropy{spec.entropy}, spec.dscp, spec.ecn, transport);
   Bth bth;
   bth.opcode = Opcode::kWriteOnly;
   bth.has_timestamp = true;
@@ -69,8 +69,8 @@ inline uint32_t send_frame(Fabric& fabric, const FrameSpec& spec) {
   writer.end_headers();
   const std::vector<uint8_t> payload(spec.payload, 0x77);
   writer.add_payload(payload.data(), payload.size());
-  frame->length = static_cast<uint32_t>(writer.finish(0));
-  const uint32_t length = frame->length;
+  const auto length = static_cast<uint32_t>(writer.finish(0));
+  Frame* frame = fabric.core().frames.keep(bytes.data(), length);  // as ports do
   read_headers(frame);
   Channel& out = fabric.channel(fabric.host_link(spec.from, spec.plane).up_channel);
   fabric.core().trace.note(fabric.now(), out.id(), *frame, Fate::kSent);
