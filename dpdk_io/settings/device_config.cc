@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dpdk_io/settings/config_text.h"
+#include "dpdk_io/settings/network_check.h"
 #include "dpdk_io/settings/network_config_reader.h"
 #include "dpdk_io/settings/setting_table.h"
 #include "dpdk_io/settings/toml.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "libmrc/path/fabric_shape.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
@@ -36,17 +37,15 @@ struct PortConfig {
 };
 
 struct Srv6Config {
-  uint32_t block = 0;
-  uint8_t leaf = 0;
-  uint8_t host = 0;
-  uint32_t spines = 1;
+  FabricShape shape;
+  FabricPlace place;  // this host's
   std::string where;  // as of a port
 };
 
 struct HostConfig {
   std::vector<IpAddress> gids;
-  std::optional<uint8_t> leaf;
-  std::optional<uint8_t> host;
+  std::optional<uint32_t> leaf;
+  std::optional<uint32_t> host;
   std::vector<IpAddress> addresses;  // one per plane, or none
   std::string where;                 // as of a port
 };

@@ -88,7 +88,11 @@ std::optional<std::vector<IpAddress>> addresses(const toml::node& node) {
   return all;
 }
 
-constexpr std::string_view kByteWanted = "a whole number from 0 to 255";
+// Which numbers there are uSIDs for shows when all is read.
+constexpr int64_t kNumberMax = 65534;
+constexpr std::string_view kNumberWanted = "a whole number from 0 to 65534";
+constexpr std::string_view kCountWanted = "a whole number from 1 to 65535";
+constexpr std::string_view kUsidWanted = "a uSID from 1 to 65535, such as 0x2000";
 constexpr std::string_view kAddressWanted = "an IPv4 or IPv6 address in quotes";
 constexpr std::string_view kAddressesWanted = "a list of IPv4 or IPv6 addresses: [\"10.0.0.1\", ...]";
 
@@ -109,12 +113,52 @@ const std::vector<Key<PortConfig>>& port_keys() {
   return keys;
 }
 
+// A key whose value goes into a part of the table.
+template <typename Part, typename Member, typename Read>
+Key<Srv6Config> srv6_key(std::string_view name, std::string_view wanted, Part Srv6Config::*part,
+                         Member Part::*member, Read read) {
+  return {name, wanted, [=](const toml::node& node, Srv6Config* table) {
+            const auto value = read(node);
+            if (!value) return false;
+            (table->*part).*member = static_cast<Member>(*value);
+            return true;
+          }};
+}
+
+Key<Srv6Config> usid_key(std::string_view name, UsidKind kind) {
+  return {name, kUsidWanted, [=](const toml::node& node, Srv6Config* table) {
+            const auto value = config_text::number(node, 1, 65535);
+            if (value) table->shape.usids.first[static_cast<size_t>(kind)] = static_cast<uint16_t>(*value);
+            return value.has_value();
+          }};
+}
+
+Key<Srv6Config> plane_step_key(std::string_view name) {
+  return {name, kNumberWanted, [](const toml::node& node, Srv6Config* table) {
+            const auto value = config_text::number(node, 0, kNumberMax);
+            if (value) table->shape.usids.plane_step = static_cast<uint16_t>(*value);
+            return value.has_value();
+          }};
+}
+
 const std::vector<Key<Srv6Config>>& srv6_keys() {
+  constexpr auto kShape = &Srv6Config::shape;
+  constexpr auto kPlace = &Srv6Config::place;
+  const auto count = number_of(1, 65535);
+  const auto number = number_of(0, kNumberMax);
   static const std::vector<Key<Srv6Config>> keys = {
-      key("block", "a prefix of 32 bits in quotes, such as \"fd00:4d52::/32\"", &Srv6Config::block, block),
-      key("leaf", kByteWanted, &Srv6Config::leaf, number_of(0, 255)),
-      key("host", kByteWanted, &Srv6Config::host, number_of(0, 255)),
-      key("spines", "a whole number from 1 to 256", &Srv6Config::spines, number_of(1, 256)),
+      srv6_key("block", "a prefix of 32 bits in quotes, such as \"fd00:4d52::/32\"", kShape,
+               &FabricShape::block, block),
+      srv6_key("leaf", kNumberWanted, kPlace, &FabricPlace::leaf, number),
+      srv6_key("host", kNumberWanted, kPlace, &FabricPlace::host, number),
+      srv6_key("spines", kCountWanted, kShape, &FabricShape::spines, count),
+      srv6_key("leaves_per_pod", kCountWanted, kShape, &FabricShape::leaves_per_pod, count),
+      srv6_key("cores_per_spine", kCountWanted, kShape, &FabricShape::cores_per_spine, count),
+      usid_key("spine_usid", UsidKind::kSpine),
+      usid_key("leaf_usid", UsidKind::kLeaf),
+      usid_key("core_usid", UsidKind::kCore),
+      usid_key("host_usid", UsidKind::kHost),
+      plane_step_key("plane_usids"),
   };
   return keys;
 }
@@ -122,8 +166,8 @@ const std::vector<Key<Srv6Config>>& srv6_keys() {
 const std::vector<Key<HostConfig>>& host_keys() {
   static const std::vector<Key<HostConfig>> keys = {
       key("gids", kAddressesWanted, &HostConfig::gids, addresses),
-      key("leaf", kByteWanted, &HostConfig::leaf, number_of(0, 255)),
-      key("host", kByteWanted, &HostConfig::host, number_of(0, 255)),
+      key("leaf", kNumberWanted, &HostConfig::leaf, number_of(0, kNumberMax)),
+      key("host", kNumberWanted, &HostConfig::host, number_of(0, kNumberMax)),
       key("addresses", kAddressesWanted, &HostConfig::addresses, addresses),
   };
   return keys;
@@ -225,7 +269,14 @@ bool read_srv6(const toml::table& table, const std::string& file, NetworkConfig*
   config->srv6.emplace().where = where_is(table, file);
   for (const std::string_view key : {"block", "leaf", "host"})
     if (!needs(table, key, "[srv6] needs it", file, error)) return false;
-  return read_keys(srv6_keys(), "[srv6]", table, file, &*config->srv6, error);
+  if (!read_keys(srv6_keys(), "[srv6]", table, file, &*config->srv6, error)) return false;
+  FabricShape& shape = config->srv6->shape;
+  if (shape.leaves_per_pod != 0) return true;
+  shape.usids.first[static_cast<size_t>(UsidKind::kCore)] = 0;
+  for (const std::string_view key : {"cores_per_spine", "core_usid"})
+    if (!forbids(table, key, "goes with \"leaves_per_pod\", which makes three tiers, only", file, error))
+      return false;
+  return true;
 }
 
 bool read_host(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
@@ -285,34 +336,6 @@ bool read_network_table(const toml::key& name, const toml::node& node, const std
   if (name.str() == "host") return read_each(name, node, read_host, file, config, error);
   const auto* table = as<toml::table>(name, node, "[srv6]", file, error);
   return table != nullptr && read_srv6(*table, file, config, error);
-}
-
-bool check_network(NetworkConfig* config, std::string* error) {
-  auto& ports = config->ports;
-  std::sort(ports.begin(), ports.end(), [](const auto& a, const auto& b) { return a.plane < b.plane; });
-  const auto fail = [&](const std::string& where, const std::string& why) {
-    *error = "mrc: " + where + why;
-    return false;
-  };
-  for (size_t plane = 0; plane < ports.size(); ++plane)
-    if (ports[plane].plane != plane)
-      return fail(ports[plane].where, "there is no [[port]] of plane " + std::to_string(plane));
-  for (size_t i = 0; i < ports.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      if (ports[i].backend == PortBackend::kAfPacket && ports[j].backend == PortBackend::kAfPacket &&
-          ports[i].interface == ports[j].interface)
-        return fail(ports[i].where, "two planes use the interface " + ports[i].interface);
-  if (!config->has_real_ports() && (config->srv6 || !config->hosts.empty()))
-    return fail(config->srv6 ? config->srv6->where : config->hosts.front().where,
-                "[srv6] and [[host]] need a [[port]] with backend \"af_packet\" or \"ethdev\"");
-  for (const HostConfig& host : config->hosts) {
-    if (host.leaf && !config->srv6)
-      return fail(host.where, "a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
-    if (!host.addresses.empty() && host.addresses.size() != ports.size())
-      return fail(host.where, "\"addresses\" of a [[host]] must have one address per plane, that is " +
-                                  std::to_string(ports.size()));
-  }
-  return true;
 }
 
 }  // namespace mrc

@@ -18,7 +18,4 @@ bool is_network_table(std::string_view name);
 bool read_network_table(const toml::key& name, const toml::node& node, const std::string& file,
                         NetworkConfig* config, std::string* error);
 
-// After all tables: what only shows when they are seen together. Puts the ports in order of planes.
-bool check_network(NetworkConfig* config, std::string* error);
-
 }  // namespace mrc

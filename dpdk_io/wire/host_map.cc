@@ -6,14 +6,6 @@
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
-namespace {
-
-std::optional<Srv6Template> template_to(const Srv6Config& own, uint8_t leaf, uint8_t host) {
-  if (leaf == own.leaf) return Srv6Template::same_leaf(own.block, leaf, host);
-  return Srv6Template::two_tier(own.block, own.leaf, leaf, host, own.spines);
-}
-
-}  // namespace
 
 HostMap::HostMap(const NetworkConfig& network, IsLocal is_local)
     : srv6_(network.srv6), is_local_(std::move(is_local)) {
@@ -22,7 +14,7 @@ HostMap::HostMap(const NetworkConfig& network, IsLocal is_local)
   for (const HostConfig& config : network.hosts) {
     Host host;
     host.addresses = config.addresses;
-    if (srv6_ && config.leaf && config.host) host.paths = template_to(*srv6_, *config.leaf, *config.host);
+    if (srv6_ && config.leaf && config.host) host.place = {*config.leaf, *config.host};
     for (const IpAddress& gid : config.gids) hosts_[gid.bytes] = host;
   }
 }
@@ -35,29 +27,31 @@ const HostMap::Host* HostMap::find(const IpAddress& gid) const {
 IpAddress HostMap::first_target(const IpAddress& destination, Plane plane) const {
   const Host* host = find(destination);
   if (host == nullptr) return destination;
-  if (host->paths) return host->paths->address(plane, 0);
+  if (host->place) return template_to(*host->place).address(plane, 0);
   return host->addresses.empty() ? destination : host->addresses[plane];
 }
 
 std::vector<EvEntry> HostMap::paths_to(const IpAddress& destination) {
   const Host* host = find(destination);
   std::vector<EvEntry> paths;
-  if (host == nullptr || !host->paths || is_local_(destination)) return paths;
+  if (host == nullptr || !host->place || is_local_(destination)) return paths;
+  const Srv6Template way = template_to(*host->place);
+  paths.reserve(planes_.size() * way.paths());
   for (const Plane plane : planes_)
-    for (uint32_t uplink = 0; uplink < host->paths->uplinks(); ++uplink)
-      paths.push_back(host->paths->entry(plane, uplink));
+    for (uint32_t path = 0; path < way.paths(); ++path) paths.push_back(way.entry(plane, path));
   return paths;
 }
 
 std::optional<IpAddress> HostMap::outer_source(Plane plane) const {
   if (!srv6_) return std::nullopt;
-  return make_usid_address(srv6_->block, std::array{make_usid(kTierHost, plane, srv6_->host)});
+  return outer_source_of(srv6_->shape, srv6_->place, plane);
 }
 
 std::optional<EvEntry> HostMap::path_back(const IpAddress& destination, Plane plane, Entropy entropy) const {
   const Host* host = find(destination);
-  if (host == nullptr || !host->paths || is_local_(destination)) return std::nullopt;
-  EvEntry path = host->paths->entry(plane, split_entropy(entropy).source_port % host->paths->uplinks());
+  if (host == nullptr || !host->place || is_local_(destination)) return std::nullopt;
+  const Srv6Template way = template_to(*host->place);
+  EvEntry path = way.entry(plane, split_entropy(entropy).source_port % way.paths());
   path.entropy = entropy;
   return path;
 }

@@ -36,10 +36,11 @@ class HostMap final : public PathSource {
 
  private:
   struct Host {
-    std::optional<Srv6Template> paths;
+    std::optional<FabricPlace> place;
     std::vector<IpAddress> addresses;
   };
   const Host* find(const IpAddress& gid) const;
+  Srv6Template template_to(const FabricPlace& place) const { return {srv6_->shape, srv6_->place, place}; }
 
   const std::optional<Srv6Config> srv6_;
   const IsLocal is_local_;

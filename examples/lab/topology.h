@@ -71,7 +71,7 @@ class Topology {
   std::vector<Link> links_;
 };
 
-// uSID = tier(4) | plane(4) | index(8), counted from 0, as libmrc/path/srv6_template.h has it.
+// uSID = tier(4) | plane(4) | index(8), counted from 0, as libmrc/path/usid_plan.h has it.
 inline constexpr const char* kBlock = "fcbb:bbbb";
 uint16_t usid(Kind kind, uint32_t plane, uint32_t index);
 std::string usid_prefix(uint16_t usid);  // fcbb:bbbb:2000::

@@ -20,9 +20,4 @@ uint16_t usid_at(const IpAddress& address, size_t index);  // 0 = none
 // What a switch does when the first uSID is its own: shift the rest left by one. False if nothing is left.
 bool shift_usid(IpAddress* address);
 
-// MRC 6 [P]: lab layout of a uSID: tier(4) | plane(4) | index(8).
-constexpr uint16_t make_usid(uint8_t tier, Plane plane, uint8_t index) {
-  return static_cast<uint16_t>((tier & 0xF) << 12 | (plane & 0xF) << 8 | index);
-}
-
 }  // namespace mrc

@@ -86,10 +86,11 @@ TEST(NetworkConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(network.ports[1].interface, "p1");
   EXPECT_EQ(network.ports[1].gateway, ip("fd00:0:1::ff"));
   ASSERT_TRUE(network.srv6.has_value());
-  EXPECT_EQ(network.srv6->block, 0xFD004D52u);
-  EXPECT_EQ(network.srv6->spines, 2u);
+  EXPECT_EQ(network.srv6->shape.block, 0xFD004D52u);
+  EXPECT_EQ(network.srv6->shape.spines, 2u);
+  EXPECT_EQ(network.srv6->place, (FabricPlace{3, 1}));
   ASSERT_EQ(network.hosts.size(), 4u);
-  EXPECT_EQ(network.hosts[1].host, 0x1F);
+  EXPECT_EQ(network.hosts[1].host, 0x1Fu);
 }
 
 TEST(NetworkConfigTest, PortsWithoutPlaneCountUp) {
@@ -212,6 +213,85 @@ TEST(NetworkConfigTest, PathsToOtherHosts) {
   const auto back = hosts.path_back(ip("10.77.0.2"), 1, make_entropy(1, 1));
   ASSERT_TRUE(back.has_value());
   EXPECT_EQ(text_of(back->outer_destination), "fd00:4d52:2103:1101:2104:911f::");
+}
+
+constexpr const char* kPods = R"(
+[[port]]
+backend = "af_packet"
+interface = "p0"
+[[port]]
+backend = "af_packet"
+interface = "p1"
+[srv6]
+block = "fd00:4d52::/32"
+leaf = 40
+host = 7
+spines = 32
+leaves_per_pod = 32
+cores_per_spine = 32
+spine_usid = 0x1000
+leaf_usid = 0x2000
+core_usid = 0x3000
+host_usid = 0x0100
+plane_usids = 0
+[[host]]
+gids = ["10.0.0.1"]
+leaf = 2047
+host = 31
+[[host]]
+gids = ["10.0.0.2"]
+leaf = 63
+host = 2
+)";
+
+TEST(NetworkConfigTest, ThreeTiersOfSixtyFiveThousandHosts) {
+  const DeviceConfig config = parse(kPods);
+  HostMap hosts(config.network, [](const IpAddress&) { return false; });
+  const auto far = hosts.paths_to(ip("10.0.0.1"));
+  ASSERT_EQ(far.size(), 2 * 512u);
+  // Pod 1 to pod 63, by a core that the same spine of both pods has a link to.
+  const IpAddress way = far[1].outer_destination;
+  const uint32_t group = usid_at(way, 1) - 0x1000u - 32;
+  EXPECT_EQ(usid_at(way, 0), 0x2000 + 40);
+  EXPECT_LT(group, 32u);
+  EXPECT_EQ((usid_at(way, 2) - 0x3000u) / 32, group);
+  EXPECT_EQ(usid_at(way, 3), 0x1000 + 63 * 32 + group);
+  EXPECT_EQ(usid_at(way, 4), 0x2000 + 2047);
+  EXPECT_EQ(usid_at(way, 5), 0x0100 + 31);
+  const auto near = hosts.paths_to(ip("10.0.0.2"));
+  ASSERT_EQ(near.size(), 2 * 32u);
+  EXPECT_EQ(text_of(near[33].outer_destination), "fd00:4d52:2028:1021:203f:102::");
+  EXPECT_EQ(text_of(*hosts.outer_source(1)), "fd00:4d52:107::");
+}
+
+TEST(NetworkConfigTest, EveryNumberNeedsItsUsid) {
+  const std::string port = "[[port]]\nbackend = \"af_packet\"\ninterface = \"p0\"\n";
+  const std::string srv6 = "[srv6]\nblock = \"fd00:4d52::/32\"\nhost = 1\n";
+  EXPECT_EQ(error_of(port + srv6 + "leaf = 256\n"),
+            "mrc: /x/mrc.toml:4: there are uSIDs for 256 leaves, and 257 are needed; see \"leaf_usid\" and "
+            "\"plane_usids\" in [srv6]");
+  EXPECT_EQ(error_of(port + srv6 + "leaf = 256\nplane_usids = 0\n"), "no error");
+  EXPECT_EQ(error_of(port + srv6 + "leaf = 1\nspines = 257\n"),
+            "mrc: /x/mrc.toml:4: there are uSIDs for 256 spines, and 257 are needed; see \"spine_usid\" and "
+            "\"plane_usids\" in [srv6]");
+  EXPECT_EQ(error_of(port + srv6 + "leaf = 1\n[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 2\nhost = 256\n"),
+            "mrc: /x/mrc.toml:8: there are uSIDs for 256 hosts, and 257 are needed; see \"host_usid\" and "
+            "\"plane_usids\" in [srv6]");
+  // Pod 32 has the spines 256 to 263.
+  const std::string pods = srv6 + "spines = 8\nleaves_per_pod = 4\n";
+  EXPECT_EQ(error_of(port + pods + "leaf = 127\n"), "no error");
+  EXPECT_NE(error_of(port + pods + "leaf = 128\n").find("uSIDs for 256 spines, and 264 are needed"),
+            std::string::npos);
+  EXPECT_NE(error_of(port + pods + "leaf = 1\ncores_per_spine = 33\n").find("256 cores, and 264 are needed"),
+            std::string::npos);
+  EXPECT_EQ(error_of(port + srv6 + "leaf = 1\ncores_per_spine = 2\n"),
+            "mrc: /x/mrc.toml:8: \"cores_per_spine\" goes with \"leaves_per_pod\", which makes three tiers, "
+            "only");
+  EXPECT_EQ(error_of(port + srv6 + "leaf = 1\nleaf_usid = 0\n"),
+            "mrc: /x/mrc.toml:8: \"leaf_usid\" in [srv6] must be a uSID from 1 to 65535, such as 0x2000");
+  EXPECT_NE(error_of(port + srv6 + "leaf = 1\nleaf_usid = 0x1000\n").find("uSIDs for 0 leaves"),
+            std::string::npos)
+      << "spines begin there";
 }
 
 TEST(NetworkConfigTest, NextHopsAreLookedUpByTheRightAddress) {

@@ -42,10 +42,5 @@ TEST(Srv6, NothingToShift) {
   EXPECT_EQ(usid_block(empty), kBlock);
 }
 
-TEST(Srv6, UsidLayout) {
-  EXPECT_EQ(make_usid(1, 1, 3), 0x1103);
-  EXPECT_EQ(make_usid(2, 0xF, 0xFF), 0x2FFF);
-}
-
 }  // namespace
 }  // namespace mrc

@@ -2,15 +2,14 @@
 #include "tests/sim/fabric/fabric.h"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 
-#include "libmrc/wire/srv6.h"
+#include "libmrc/path/srv6_template.h"
 #include "tests/sim/fabric/faults.h"
 
 namespace mrc::sim {
 
-Fabric::Fabric(const TopologyConfig& config, uint64_t seed) : config_(config) {
+Fabric::Fabric(const TopologyConfig& config, uint64_t seed) : config_(config), shape_(config.fabric_shape()) {
   Random random(seed);
   hosts_.resize(config.host_count());
   for (uint32_t plane = 0; plane < config.planes; ++plane)
@@ -48,7 +47,9 @@ void Fabric::build_plane(Plane plane, uint64_t seed) {
   const uint32_t per_leaf = config_.hosts_per_leaf;
   const uint32_t per_pod = config_.tiers == 1 ? per_leaf : config_.leaves * per_leaf;
   const auto add = [&](Tier tier, uint32_t index, uint32_t first, uint32_t count, uint32_t per_port) {
-    switches_.push_back(std::make_unique<Switch>(tier, plane, index, random.next()));
+    constexpr UsidKind kKinds[] = {UsidKind::kLeaf, UsidKind::kSpine, UsidKind::kCore};
+    const uint16_t usid = shape_.usids.usid(kKinds[static_cast<size_t>(tier)], plane, index);
+    switches_.push_back(std::make_unique<Switch>(tier, plane, index, usid, random.next()));
     switches_.back()->set_hosts(first, count, per_port);
   };
   for (uint32_t leaf = 0; leaf < config_.leaf_count(); ++leaf)
@@ -93,7 +94,7 @@ void Fabric::add_link(Link::Kind kind, Plane plane, uint32_t lower, uint32_t upp
   Switch& above = *switches_[up.index];
   above.add_down(down_channel);
   if (kind == Link::Kind::kHost) {
-    above.add_usid(usid_of_host(plane, lower % config_.hosts_per_leaf), down_channel);
+    above.add_usid(shape_.usids.usid(UsidKind::kHost, plane, place_of(lower).host), down_channel);
   } else {
     Switch& below = *switches_[down.index];
     below.add_up(up_channel);
@@ -157,26 +158,8 @@ uint64_t Fabric::frames_inside() const {
 }
 
 IpAddress Fabric::usid_path(uint32_t from, uint32_t to, Plane plane, uint32_t choice) const {
-  const uint32_t leaf_from = from / config_.hosts_per_leaf;
-  const uint32_t leaf_to = to / config_.hosts_per_leaf;
-  std::array<uint16_t, kUsidsMax> usids{};
-  size_t count = 0;
-  usids[count++] = usid_of(Tier::kLeaf, plane, leaf_from);
-  if (leaf_from != leaf_to) {
-    const uint32_t pod_from = leaf_from / config_.leaves;
-    const uint32_t pod_to = leaf_to / config_.leaves;
-    const uint32_t cores = pod_from != pod_to ? config_.cores_per_spine : 1;
-    const uint32_t spine = choice / cores % config_.spines;
-    usids[count++] = usid_of(Tier::kSpine, plane, pod_from * config_.spines + spine);
-    if (pod_from != pod_to) {
-      const uint32_t core = choice % cores;
-      usids[count++] = usid_of(Tier::kCore, plane, spine * config_.cores_per_spine + core);
-      usids[count++] = usid_of(Tier::kSpine, plane, pod_to * config_.spines + spine);
-    }
-    usids[count++] = usid_of(Tier::kLeaf, plane, leaf_to);
-  }
-  usids[count++] = usid_of_host(plane, to % config_.hosts_per_leaf);
-  return make_usid_address(kUsidBlock, {usids.data(), count});
+  const Srv6Template way(shape_, place_of(from), place_of(to));
+  return way.address(plane, choice % way.uplinks());
 }
 
 // ------------------------------------------------------------------------------------------------- running

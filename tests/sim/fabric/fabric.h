@@ -111,11 +111,15 @@ class Fabric {
   uint32_t add_channel(const Wire& wire, const QueueSettings& queue, End from, End to, uint64_t seed);
   void add_link(Link::Kind kind, Plane plane, uint32_t lower, uint32_t upper, const Wire& wire,
                 Random& random);
+  FabricPlace place_of(uint32_t host) const {
+    return {host / config_.hosts_per_leaf, host % config_.hosts_per_leaf};
+  }
   uint32_t switch_index(Tier tier, Plane plane, uint32_t index) const;
   std::string end_name(const End& end) const;
   void arrive(uint32_t channel, Frame* frame);
 
   TopologyConfig config_;
+  FabricShape shape_;
   Core core_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<End> from_;  // by channel

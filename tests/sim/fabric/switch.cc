@@ -2,9 +2,7 @@
 #include "tests/sim/fabric/switch.h"
 
 #include <algorithm>
-#include <stdexcept>
 
-#include "libmrc/path/srv6_template.h"
 #include "libmrc/wire/srv6.h"
 #include "tests/sim/core/frame_headers.h"
 #include "tests/sim/core/random.h"
@@ -12,30 +10,11 @@
 namespace mrc::sim {
 
 namespace {
-constexpr uint8_t kUsidTier[] = {kTierT0, kTierT1, kTierT2};  // leaf, spine, core
 constexpr const char* kTierName[] = {"leaf", "spine", "core"};
-// Large networks have more than the 256 switches per tier that the last byte can name: the rest of the number
-// goes into the bits of the plane. Planes share no switch, so every uSID stays the only one in its network.
-constexpr uint32_t kUsidIndexes = 16 * 256;
-
-uint16_t make_wide_usid(uint8_t tier, Plane plane, uint32_t index) {
-  if (index >= kUsidIndexes)
-    throw std::invalid_argument("a plane has uSIDs for " + std::to_string(kUsidIndexes) +
-                                " switches per tier, and this network needs more");
-  return make_usid(tier, static_cast<Plane>(plane ^ index >> 8), static_cast<uint8_t>(index));
-}
 }  // namespace
 
-uint16_t usid_of(Tier tier, Plane plane, uint32_t index) {
-  return make_wide_usid(kUsidTier[static_cast<size_t>(tier)], plane, index);
-}
-
-uint16_t usid_of_host(Plane plane, uint32_t place_at_leaf) {
-  return make_wide_usid(kTierHost, plane, place_at_leaf);
-}
-
-Switch::Switch(Tier tier, Plane plane, uint32_t index, uint64_t salt)
-    : tier_(tier), plane_(plane), index_(index), usid_(usid_of(tier, plane, index)), salt_(salt) {}
+Switch::Switch(Tier tier, Plane plane, uint32_t index, uint16_t usid, uint64_t salt)
+    : tier_(tier), plane_(plane), index_(index), usid_(usid), salt_(salt) {}
 
 std::string Switch::name() const {
   return "p" + std::to_string(plane_) + "." + kTierName[static_cast<size_t>(tier_)] + std::to_string(index_);

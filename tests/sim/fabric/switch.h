@@ -18,14 +18,9 @@ enum class Tier : uint8_t { kLeaf, kSpine, kCore };  // a spine is the aggregati
 
 inline constexpr uint32_t kNoChannel = UINT32_MAX;
 
-// MRC 6 [P]: uSIDs of the lab (libmrc/path/srv6_template.h). A host is named by its place at its leaf.
-uint16_t usid_of(Tier tier, Plane plane, uint32_t index);
-uint16_t usid_of_host(Plane plane, uint32_t place_at_leaf);
-inline constexpr uint32_t kUsidBlock = 0xFCBBBBBB;
-
 class Switch {
  public:
-  Switch(Tier tier, Plane plane, uint32_t index, uint64_t salt);
+  Switch(Tier tier, Plane plane, uint32_t index, uint16_t usid, uint64_t salt);
 
   Tier tier() const { return tier_; }
   Plane plane() const { return plane_; }

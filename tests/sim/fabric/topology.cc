@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "tests/sim/fabric/topology.h"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
+#include <stdexcept>
 
 namespace mrc::sim {
 
@@ -54,6 +57,28 @@ void TopologyConfig::set_queues(uint32_t mtu, bool trimming, bool ecn_last_hop) 
   if (trimming) last_hop.trim_bytes = part(1.5);
   if (!ecn_last_hop) last_hop.ecn_min_bytes = last_hop.ecn_max_bytes = 0;
   host = QueueSettings{};
+}
+
+FabricShape TopologyConfig::fabric_shape() const {
+  FabricShape shape;
+  shape.block = 0xFCBBBBBB;
+  shape.spines = spines;
+  if (tiers == 3) {
+    shape.leaves_per_pod = leaves;
+    shape.cores_per_spine = cores_per_spine;
+  }
+  constexpr uint32_t kOfLab = 256;
+  const uint32_t counts[kUsidKinds] = {spine_count(), leaf_count(), core_count(), hosts_per_leaf};
+  if (*std::max_element(std::begin(counts), std::end(counts)) <= kOfLab) return shape;
+  uint32_t next = 1;
+  for (size_t kind = 0; kind < kUsidKinds; ++kind) {
+    shape.usids.first[kind] = static_cast<uint16_t>(next);
+    next += std::max(counts[kind], 1u);
+    if (next > 0x10000)
+      throw std::invalid_argument("65,535 uSIDs are not enough for the switches of a plane of this network");
+  }
+  shape.usids.plane_step = 0;
+  return shape;
 }
 
 TopologyConfig TopologyConfig::fat_tree(uint32_t k) {

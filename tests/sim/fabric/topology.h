@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "libmrc/path/fabric_shape.h"
 #include "tests/sim/core/channel.h"
 #include "tests/sim/core/time.h"
 
@@ -46,6 +47,11 @@ struct TopologyConfig {
   void set_rtt(Picoseconds rtt, uint32_t mtu);
   // MRC 5.5: thresholds by bandwidth-delay product.
   void set_queues(uint32_t mtu, bool trimming, bool ecn_last_hop);
+
+  // What hosts know of it, for SRv6: the uSIDs of the lab if they are enough, else all kinds close together
+  // and the same on all planes. A host's number is its place at its leaf. Throws std::invalid_argument if
+  // there are not enough uSIDs.
+  FabricShape fabric_shape() const;
 
   // k-ary fat tree: k pods of k/2 leaves and k/2 spines, (k/2)^2 cores, k^3/4 hosts.
   static TopologyConfig fat_tree(uint32_t k);
