@@ -17,8 +17,8 @@ namespace mrc::sim {
 
 const char* const kRunUsage =
     "mrc_sim run SCENARIO [--json] [--quick] [options]\n"
-    "    options: --seed N --hosts N --planes N --paths N (per plane) --size BYTES --messages N --loss "
-    "SHARE\n"
+    "    options: --seed N --hosts N --tiers 2|3 (of permutation) --planes N --paths N (per plane)\n"
+    "             --size BYTES --messages N --loss SHARE\n"
     "             --rate GBPS (per plane) --rtt US --controller none|nscc|receiver_aware\n"
     "             --trimming on|off --ecn-last-hop on|off --srv6 on|off\n";
 
@@ -61,7 +61,8 @@ void list_scenarios() {
 
 const char* parse_scenario_option(const std::string& word, const char* value, ScenarioOptions* options) {
   if (word == "--seed") return parse_number(value, &options->seed, 0, 1e15) ? nullptr : "a whole number";
-  if (word == "--hosts") return parse_optional(value, &options->hosts, 2, 65536) ? nullptr : "2 to 65536";
+  if (word == "--hosts") return parse_optional(value, &options->hosts, 2, 131072) ? nullptr : "2 to 131072";
+  if (word == "--tiers") return parse_optional(value, &options->tiers, 2, 3) ? nullptr : "2 or 3";
   if (word == "--planes") return parse_optional(value, &options->planes, 1, kPlanesMax) ? nullptr : "1 to 16";
   if (word == "--paths") return parse_optional(value, &options->paths, 1, 1024) ? nullptr : "1 to 1024";
   if (word == "--size")

@@ -12,7 +12,7 @@ const std::vector<Scenario>& all_scenarios() {
       {"link_cuts", "R3: 20 leaf-spine links cut one after the other", run_link_cuts},
       {"plane_cut", "R4: a plane goes down and comes back", run_plane_cut},
       {"spine_reboot", "R3: a spine dies and reboots", run_spine_reboot},
-      {"permutation", "R5: every host sends to another one, three tiers", run_permutation},
+      {"permutation", "R5: every host sends to another one, three tiers or two", run_permutation},
       {"permutation_degraded", "R5: the same with 8 core links at a tenth of their rate",
        run_permutation_degraded},
       {"incast", "R6: many to one", run_incast},

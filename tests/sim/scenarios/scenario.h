@@ -15,6 +15,7 @@ struct ScenarioOptions {
   uint64_t seed = 1;
   bool quick = false;  // a smaller form, for the tests
   std::optional<uint32_t> hosts;
+  std::optional<uint32_t> tiers;  // of permutation: 2 or 3
   std::optional<uint32_t> planes;
   std::optional<uint32_t> paths;  // per plane
   std::optional<uint64_t> size;   // bytes of a message

@@ -24,19 +24,28 @@ class UsidPaths : public PathSource {
     const uint32_t to = static_cast<uint32_t>(destination.bytes[13]) << 16 |
                         static_cast<uint32_t>(destination.bytes[14]) << 8 | destination.bytes[15];
     const uint32_t choices = topology.spines * (topology.tiers == 3 ? topology.cores_per_spine : 1);
+    const uint32_t count = std::min(paths_, choices);
     std::vector<EvEntry> entries;
+    entries.reserve(size_t{topology.planes} * count);
     for (uint32_t id = 0; id < topology.planes; ++id) {
       const auto plane = static_cast<Plane>(id);
-      for (uint32_t choice = 0; choice < std::min(paths_, choices); ++choice)
-        entries.push_back({.entropy = make_entropy(plane, choice),
+      for (uint32_t path = 0; path < count; ++path) {
+        const uint32_t choice = topology.tiers == 3 && count < choices ? spread(path, count, choices) : path;
+        entries.push_back({.entropy = make_entropy(plane, path),
                            .plane = plane,
                            .has_outer = true,
                            .outer_destination = fabric_.usid_path(host_, to, plane, choice)});
+      }
     }
     return entries;
   }
 
  private:
+  // Some of many: on all spines alike, and others for another host.
+  uint32_t spread(uint32_t path, uint32_t count, uint32_t choices) const {
+    return static_cast<uint32_t>((mix(host_) % choices + uint64_t{path} * choices / count) % choices);
+  }
+
   const Fabric& fabric_;
   uint32_t host_;
   uint32_t paths_;

@@ -22,10 +22,11 @@ int run_words(std::vector<std::string> words) {
 TEST(RunOptions, TakesWhatIsInRange) {
   ScenarioOptions options;
   const std::pair<const char*, const char*> good[] = {
-      {"--seed", "7"},   {"--hosts", "64"},     {"--planes", "16"},      {"--paths", "3"},
-      {"--size", "1e6"}, {"--messages", "2"},   {"--loss", "0.25"},      {"--rate", "400"},
-      {"--rtt", "50.5"}, {"--trimming", "off"}, {"--srv6", "on"},        {"--controller", "nscc"},
-      {"--loss", "0"},   {"--loss", "1"},       {"--ecn-last-hop", "on"}};
+      {"--seed", "7"},   {"--hosts", "64"},     {"--planes", "16"},       {"--paths", "3"},
+      {"--size", "1e6"}, {"--messages", "2"},   {"--loss", "0.25"},       {"--rate", "400"},
+      {"--rtt", "50.5"}, {"--trimming", "off"}, {"--srv6", "on"},         {"--controller", "nscc"},
+      {"--loss", "0"},   {"--loss", "1"},       {"--ecn-last-hop", "on"}, {"--hosts", "131072"},
+      {"--tiers", "2"},  {"--hosts", "64"}};
   for (const auto& [word, value] : good)
     EXPECT_EQ(parse_scenario_option(word, value, &options), nullptr) << word;
   EXPECT_EQ(options.seed, 7u);
@@ -38,10 +39,12 @@ TEST(RunOptions, TakesWhatIsInRange) {
 TEST(RunOptions, RefusesWhatIsNot) {
   ScenarioOptions options;
   const std::pair<const char*, const char*> bad[] = {
-      {"--seed", "-1"},      {"--seed", "x"},    {"--hosts", "1"},     {"--hosts", "2.5"}, {"--planes", "17"},
-      {"--planes", "0"},     {"--paths", "0"},   {"--paths", "nan"},   {"--size", "0"},    {"--size", "1e12"},
-      {"--loss", "1.1"},     {"--loss", "-0.1"}, {"--loss", "10%"},    {"--rate", "0"},    {"--rtt", ""},
-      {"--trimming", "yes"}, {"--srv6", ""},     {"--controller", "x"}};
+      {"--seed", "-1"},     {"--seed", "x"},       {"--hosts", "1"},  {"--hosts", "2.5"},
+      {"--planes", "17"},   {"--planes", "0"},     {"--paths", "0"},  {"--paths", "nan"},
+      {"--size", "0"},      {"--size", "1e12"},    {"--loss", "1.1"}, {"--loss", "-0.1"},
+      {"--loss", "10%"},    {"--rate", "0"},       {"--rtt", ""},     {"--trimming", "yes"},
+      {"--srv6", ""},       {"--controller", "x"}, {"--tiers", "1"},  {"--tiers", "4"},
+      {"--hosts", "131073"}};
   for (const auto& [word, value] : bad) {
     const char* wanted = parse_scenario_option(word, value, &options);
     EXPECT_NE(wanted, nullptr) << word << " " << value;
