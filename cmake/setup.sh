@@ -12,7 +12,7 @@ mrc_run_packages=(libibverbs1 ibverbs-providers ibverbs-utils perftest iproute2 
 mrc_test_programs=(libgtest-dev python3 clang iputils-ping procps tcpdump tshark ucx-utils openmpi-bin libopenmpi-dev
   libfabric-bin prometheus-node-exporter fio rdmacm-utils librdmacm-dev libgloo-dev tgt libiscsi-bin)
 mrc_test_packages=("${mrc_test_programs[@]}" clang-format clang-tidy qemu-user busybox-static cpio kmod xz-utils
-  mmdebstrap lintian dpkg-dev libclang-rt-dev spin valgrind)
+  mmdebstrap lintian dpkg-dev libclang-rt-dev spin valgrind chromium)
 # All is built for the other architecture too and tried under qemu-user. The VM with soft-RoCE is of this one, the guest that
 # migrates is an x86 one everywhere.
 case "$(uname -m)" in

@@ -109,7 +109,8 @@ _mrc_lab() {
     experiment)
       case $before in
         --output | --docs) _mrc_offer_files -d ;;
-        *) _mrc_offer all --json --output --docs ;;
+        --html) _mrc_offer_files -f ;;
+        *) _mrc_offer all --json --output --docs --html ;;
       esac
       ;;
   esac

@@ -4,56 +4,29 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "examples/report/measure.h"
+
 namespace mrc::lab {
 
-struct Row {
-  std::string name;
-  double value = 0;
-  std::optional<double> target;  // none: told for comparison only
-  bool at_most = false;          // the target is an upper bound, not a lower one
-  std::string unit;
-  bool ok() const { return !target || (at_most ? value <= *target : value >= *target); }
-};
-
-struct Point {
-  double seconds;
-  double value;
-};
-
-struct Curve {
-  std::string name;
-  std::vector<Point> points;
-};
-
-struct Mark {
-  double seconds;
-  std::string text;
-};
+using report::Row;
 
 struct Result {
   std::vector<Row> rows;
-  // The plot: values over time, or over what `x_label` says.
-  std::vector<Curve> curves;
-  std::vector<Mark> marks;
-  std::string x_label = "seconds";
-  std::string y_label = "Gb/s of payload";
-  bool x_is_category = false;  // x counts the texts of `categories`
-  std::vector<std::string> categories;
+  report::Plot plot = {.x_label = "seconds", .y_label = "Gb/s of payload"};
   std::string trouble;  // why it could not be done; then the rows mean nothing
 
   void at_least(std::string name, double value, double target, std::string unit = {}) {
-    rows.push_back({std::move(name), value, target, false, std::move(unit)});
+    rows.push_back({std::move(name), value, std::move(unit), target, true});
   }
   void at_most(std::string name, double value, double target, std::string unit = {}) {
-    rows.push_back({std::move(name), value, target, true, std::move(unit)});
+    rows.push_back({std::move(name), value, std::move(unit), target, false});
   }
   void tell(std::string name, double value, std::string unit = {}) {
-    rows.push_back({std::move(name), value, std::nullopt, false, std::move(unit)});
+    rows.push_back({std::move(name), value, std::move(unit)});
   }
 };
 

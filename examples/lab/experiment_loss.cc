@@ -33,14 +33,14 @@ double throughput(const std::string& loss, const std::string& transport, Result*
 void sweep(const std::string& transport, const std::string& name, Result* result) {
   const std::vector<std::pair<std::string, double>> losses = {
       {"0%", 0}, {"0.01%", 0}, {"0.1%", 0.95}, {"1%", 0.8}};
-  Curve curve{name, {}};
+  report::Series curve{name, {}};
   double lossless = 0;
   for (size_t i = 0; i < losses.size(); ++i) {
     const auto& [loss, target] = losses[i];
     const double found = throughput(loss, transport, result);
     if (i == 0) lossless = found;
     const double share = lossless > 0 ? std::max(0.0, found) / lossless : 0;
-    curve.points.push_back({static_cast<double>(i), std::max(0.0, found)});
+    curve.points.emplace_back(static_cast<double>(i), std::max(0.0, found));
     result->tell(name + ", loss " + loss, found, "Gb/s");
     if (transport.empty() && target > 0)
       result->at_least(name + ", loss " + loss + ", of lossless", share, target);
@@ -49,14 +49,13 @@ void sweep(const std::string& transport, const std::string& name, Result* result
     if (transport.empty())
       result->at_most(name + ", loss " + loss + ": failed programs", found < 0 ? 1 : 0, 0);
   }
-  result->curves.push_back(std::move(curve));
+  result->plot.series.push_back(std::move(curve));
 }
 
 Result loss_sweep() {
   Result result;
-  result.x_is_category = true;
-  result.x_label = "loss on every path";
-  result.categories = {"0 %", "0.01 %", "0.1 %", "1 %"};
+  result.plot.x_label = "loss on every path";
+  result.plot.categories = {"0 %", "0.01 %", "0.1 %", "1 %"};
   sweep("", "mrc", &result);
   sweep("rc", "rc", &result);
   return result;

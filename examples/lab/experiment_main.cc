@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// mrc_lab experiment NAME|all [--json] [--output DIRECTORY] [--docs DIRECTORY]
-#include <limits.h>
-#include <unistd.h>
-
+// mrc_lab experiment NAME|all [--json] [--output DIRECTORY | --docs DIRECTORY] [--html FILE]
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "examples/lab/experiment.h"
-#include "examples/lab/experiment_plot.h"
 #include "examples/lab/experiment_report.h"
+#include "examples/report/svg.h"
+#include "examples/shared/child_process.h"
 #include "examples/terminal/progress_line.h"
 
 namespace mrc::lab {
@@ -22,7 +18,8 @@ struct Wanted {
   std::vector<const Experiment*> experiments;
   bool json = false;
   fs::path pictures;
-  fs::path page;  // empty: none
+  fs::path markdown;  // empty: none
+  fs::path html;      // likewise
 };
 
 // In a build folder beside its bin/; of an installed program where the user is.
@@ -36,8 +33,8 @@ int wrong_usage(const std::string& why) {
   std::string names;
   for (const Experiment& experiment : experiments()) names += " " + experiment.name;
   std::fprintf(stderr,
-               "mrc_lab: %s\nusage: mrc_lab experiment NAME|all [--json] [--output DIR | --docs DIR]\n  NAME "
-               "is one of:%s\n",
+               "mrc_lab: %s\nusage: mrc_lab experiment NAME|all [--json] [--output DIR | --docs DIR] "
+               "[--html FILE]\n  NAME is one of:%s\n",
                why.c_str(), names.c_str());
   return 2;
 }
@@ -48,14 +45,18 @@ bool parse(char** words, Wanted* wanted, std::string* error) {
     const std::string word = *words;
     if (word == "--json") {
       wanted->json = true;
-    } else if (word == "--output" || word == "--docs") {
+    } else if (word == "--output" || word == "--docs" || word == "--html") {
       if (words[1] == nullptr) {
-        *error = word + " wants a directory";
+        *error = word + (word == "--html" ? " wants a file" : " wants a directory");
         return false;
+      }
+      if (word == "--html") {
+        wanted->html = *++words;
+        continue;
       }
       wanted->pictures = *++words;
       if (word == "--docs") {
-        wanted->page = wanted->pictures / "experiments.md";
+        wanted->markdown = wanted->pictures / "experiments.md";
         wanted->pictures /= "experiments";
       }
     } else {
@@ -90,25 +91,33 @@ int run_experiments(char** words) {
   if (!parse(words, &wanted, &error)) return wrong_usage(error);
   std::error_code ignored;
   fs::create_directories(wanted.pictures, ignored);
-  std::string page = markdown_head();
+  const Machine machine = this_machine();
+  std::string text = markdown_head(machine);
+  report::Page html = page(machine);
+  // Better known now than after some minutes.
+  if (!wanted.html.empty() && !report::write_text("mrc_lab", wanted.html, to_html(html))) return 1;
   bool good = true;
   ProgressLine progress("experiment", wanted.experiments.size());
-  uint64_t part = 0;
   for (const Experiment* experiment : wanted.experiments) {
-    progress.begin(++part, experiment->name);
-    const Result result = experiment->run();
+    progress.begin(html.sections.size() + 1, experiment->name);
+    const double begin = bench::seconds_now();
+    Result result = experiment->run();
+    result.plot.title = experiment->title;
     progress.hide();
     good = all_ok(result) && good;
     const fs::path picture = wanted.pictures / (experiment->name + ".svg");
-    if (result.trouble.empty()) std::ofstream(picture) << plot(experiment->title, result);
-    page += markdown(*experiment, result, "experiments/" + experiment->name + ".svg");
+    if (result.trouble.empty()) good = report::write_text("mrc_lab", picture, to_svg(result.plot)) && good;
+    text += markdown(*experiment, result, "experiments/" + experiment->name + ".svg");
+    html.sections.push_back(section(*experiment, result, bench::seconds_now() - begin));
     if (wanted.json)
       std::printf("%s\n", json_line(*experiment, result).c_str());
     else
       std::printf("%s  plot: %s\n\n", table(*experiment, result).c_str(), picture.c_str());
     std::fflush(stdout);
+    // After each: what was measured is not lost with what comes later.
+    if (!wanted.html.empty()) good = report::write_text("mrc_lab", wanted.html, to_html(html)) && good;
   }
-  if (!wanted.page.empty()) std::ofstream(wanted.page) << page;
+  if (!wanted.markdown.empty()) good = report::write_text("mrc_lab", wanted.markdown, text) && good;
   return good ? 0 : 1;
 }
 

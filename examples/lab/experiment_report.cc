@@ -1,33 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "examples/lab/experiment_report.h"
 
-#include <sys/utsname.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 namespace mrc::lab {
 namespace {
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, value == static_cast<int>(value) ? "%.0f" : "%.3f", value);
-  return text;
-}
-
-std::string target(const Row& row) {
-  return row.target ? (row.at_most ? "<= " : ">= ") + number(*row.target) : "";
-}
+using report::format_target;
+using report::format_value;
 
 std::string verdict(const Row& row) {
   return !row.target ? "" : row.ok() ? "ok" : "NOT OK";
 }
 
 std::string with_unit(const Row& row) {
-  return row.unit.empty() ? number(row.value) : number(row.value) + " " + row.unit;
+  return row.unit.empty() ? format_value(row.value) : format_value(row.value) + " " + row.unit;
 }
 
 }  // namespace
@@ -43,7 +32,7 @@ std::string table(const Experiment& experiment, const Result& result) {
   char line[256];
   for (const Row& row : result.rows) {
     std::snprintf(line, sizeof line, "  %-62s %12s  %-9s %s\n", row.name.c_str(), with_unit(row).c_str(),
-                  target(row).c_str(), verdict(row).c_str());
+                  format_target(row).c_str(), verdict(row).c_str());
     out += line;
   }
   return out;
@@ -70,22 +59,15 @@ std::string markdown(const Experiment& experiment, const Result& result, const s
   if (!result.trouble.empty()) return out + "It could not be done: " + result.trouble + "\n";
   out += "![" + experiment.title + "](" + picture + ")\n\n| | value | target | |\n|---|---|---|---|\n";
   for (const Row& row : result.rows)
-    out += "| " + row.name + " | " + with_unit(row) + " | " + target(row) + " | " + verdict(row) + " |\n";
+    out +=
+        "| " + row.name + " | " + with_unit(row) + " | " + format_target(row) + " | " + verdict(row) + " |\n";
   return out;
 }
 
-// Of the last minute: numbers of a busy machine say little.
-std::string load_average() {
-  double load = 0;
-  return ::getloadavg(&load, 1) == 1 ? number(load) : "unknown";
-}
-
-std::string markdown_head() {
-  utsname system{};
-  ::uname(&system);
+std::string markdown_head(const Machine& machine) {
   return std::string("# Experiments\n\nWritten by `build/bin/mrc_lab experiment all --docs docs` on Linux ") +
-         system.release + ", " + system.machine + ", " + std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)) +
-         " CPUs. Load average before: " + load_average() +
+         machine.kernel + ", " + machine.architecture + ", " + std::to_string(machine.cpus) +
+         " CPUs. Load average before: " + load_text(machine) +
          ", so much of what those CPUs had to do was not ours.\n\nDebian's unmodified `ib_write_bw` (64 KiB "
          "messages) runs over fabrics of "
          "[mrc_lab](lab.md); the "
@@ -94,6 +76,31 @@ std::string markdown_head() {
          "they are the bottleneck and not the CPUs, on which hosts and switches run\ntogether. A second "
          "round of each "
          "fault moves data with `write_check`, which compares every byte.\n";
+}
+
+report::Section section(const Experiment& experiment, const Result& result, double seconds) {
+  return {.name = experiment.name,
+          .title = experiment.title,
+          .summary = experiment.description,
+          .command = "mrc_lab experiment " + experiment.name,
+          .seconds = seconds,
+          .rows = result.rows,
+          .plots = {result.plot},
+          .trouble = result.trouble};
+}
+
+report::Page page(const Machine& machine) {
+  return {
+      "Soft-MRC in the lab",
+      "Debian's unmodified ib_write_bw (64 KiB messages) runs over multi-plane SRv6 fabrics of mrc_lab while "
+      "something breaks. The throughput is what the receiver's device placed in memory. The links down to "
+      "the "
+      "hosts are limited so far that they are the bottleneck and not the CPUs, on which hosts and switches "
+      "run together; where the row \"before, of what the links carry\" is not near 1, programs waited for a "
+      "CPU and the other rows say little. A second round of each fault moves data with write_check, which "
+      "compares every byte.",
+      facts_of(machine),
+      {}};
 }
 
 }  // namespace mrc::lab

@@ -90,7 +90,7 @@ Result incast() {
   said += victim.finish();
   if (!said.empty()) std::fprintf(stderr, "%s\n", said.c_str());
   timeline.put_into(&result);
-  result.curves.resize(2);  // the senders would only hide the rest
+  result.plot.series.resize(2);  // the senders would only hide the rest
   const double before = timeline.mean(0, alone_end - 2.5, alone_end);
   double least = 1e9;
   double most = 0;

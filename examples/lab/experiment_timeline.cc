@@ -103,14 +103,14 @@ double Timeline::time_to_reach(size_t curve, double since, double level) const {
 
 void Timeline::put_into(Result* result) const {
   for (const Source& source : sources_) {
-    Curve curve{source.what.name, {}};
+    report::Series curve{source.what.name, {}};
     const double end = source.totals.empty() ? 0 : source.totals.back().seconds;
     const double begin = source.totals.empty() ? 0 : source.totals.front().seconds;
     for (double at = begin; at + kPlotSeconds <= end; at += kPlotSeconds)
-      curve.points.push_back({at + kPlotSeconds / 2, rate(source.totals, at, at + kPlotSeconds)});
-    result->curves.push_back(std::move(curve));
+      curve.points.emplace_back(at + kPlotSeconds / 2, rate(source.totals, at, at + kPlotSeconds));
+    result->plot.series.push_back(std::move(curve));
   }
-  result->marks = marks_;
+  result->plot.marks = marks_;
 }
 
 }  // namespace mrc::lab

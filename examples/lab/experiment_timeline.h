@@ -13,6 +13,12 @@
 
 namespace mrc::lab {
 
+// A total at a moment.
+struct Point {
+  double seconds;
+  double value;
+};
+
 // What a host has received or sent.
 struct Watched {
   std::string name;
@@ -52,7 +58,7 @@ class Timeline {
   ExperimentLab* lab_;
   double start_;
   std::vector<Source> sources_;
-  std::vector<Mark> marks_;
+  std::vector<report::Mark> marks_;
 };
 
 }  // namespace mrc::lab

@@ -30,8 +30,9 @@ constexpr const char* kUsage =
                              (p1l1, p1s1, ...). Hosts know each other by name
   fault [--wait] STEP[, STEP...]   breaks and mends: see below. --wait: returns when the last step is done
   status [--json | --all]    what there is, what is broken, what was counted; --all: every link
-  experiment NAME|all [--json] [--output DIR | --docs DIR]
-                             measures what faults do to throughput, in a lab of its own: table and plot
+  experiment NAME|all [--json] [--output DIR | --docs DIR] [--html FILE]
+                             measures what faults do to throughput, in a lab of its own: tables and
+                             plots, with --html all of them on one page
   down                       ends the lab and every program in it
 
 A STEP is: [at TIME | after TIME] TARGET FAULT

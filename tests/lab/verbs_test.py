@@ -310,7 +310,17 @@ def case_experiment(program):
     """The form of what an experiment says; its numbers are for machines with nothing else to do."""
     lab = Lab(program, '--planes', '1', '--spines', '1').needs_bpf()
     lab.end()
-    run_experiment(program, 'spine_dead')
+    page = os.path.join(os.path.dirname(os.path.dirname(program)), 'pages', 'lab.html')
+    os.makedirs(os.path.dirname(page), exist_ok=True)
+    run_experiment(program, 'spine_dead', '--html', page)
+    with open(page, encoding='utf-8') as file:
+        text = file.read()
+    for words in ('<h2>The machine</h2>', "<h2 id='spine_dead'>", '<polyline', 'wrong or lost byte', '</html>'):
+        check(words in text, f'{page} has no "{words}"')
+    refused = subprocess.run([program, 'experiment', 'spine_dead', '--html', '/nowhere/page.html'], text=True, timeout=60,
+                             capture_output=True)
+    check(refused.returncode == 1 and 'cannot write /nowhere/page.html' in refused.stderr,
+          f'a page that cannot be written: status {refused.returncode}, expected 1 at once: {refused.stderr}')
 
 
 class Terminal:
@@ -335,13 +345,13 @@ class Terminal:
         os.close(self.ours)
 
 
-def run_experiment(program, name):
+def run_experiment(program, name, *words):
     directory = tempfile.mkdtemp(prefix='mrclab-')
     terminal = Terminal()
     try:
         try:
-            done = subprocess.run([program, 'experiment', name, '--json', '--output', directory], text=True,
-                                  timeout=200, stdout=subprocess.PIPE, stderr=terminal.theirs)
+            done = subprocess.run([program, 'experiment', name, '--json', '--output', directory, *words],
+                                  text=True, timeout=200, stdout=subprocess.PIPE, stderr=terminal.theirs)
         finally:
             terminal.end()
         check(f'\rexperiment {name}, 0:' in terminal.shown,

@@ -27,16 +27,6 @@ std::string number(double value) {
 
 }  // namespace
 
-std::string format_value(double value) {
-  char text[40];
-  if (value == std::floor(value) && std::fabs(value) < 1e15) {
-    std::snprintf(text, sizeof text, "%.0f", value);
-  } else {
-    std::snprintf(text, sizeof text, std::fabs(value) < 10 ? "%.4f" : "%.1f", value);
-  }
-  return text;
-}
-
 std::string to_json(const ScenarioResult& result) {
   std::string out = "{\"scenario\":" + quoted(result.scenario) + ",\"seed\":" + std::to_string(result.seed) +
                     ",\"ok\":" + (result.ok() ? "true" : "false") + ",\"rows\":[";
@@ -58,10 +48,9 @@ std::string to_table(const ScenarioResult& result) {
   std::string out = result.scenario + " (seed " + std::to_string(result.seed) + ")\n";
   for (const Row& row : result.rows) {
     char line[300];
-    const std::string target =
-        row.target ? (row.at_least ? ">= " : "<= ") + format_value(*row.target) : std::string();
     std::snprintf(line, sizeof line, "  %-*s %14s %-5s %-12s %s\n", static_cast<int>(width), row.name.c_str(),
-                  format_value(row.value).c_str(), row.unit.c_str(), target.c_str(),
+                  report::format_value(row.value).c_str(), row.unit.c_str(),
+                  report::format_target(row).c_str(),
                   !row.target ? ""
                   : row.ok()  ? "ok"
                               : "MISSED");

@@ -11,7 +11,5 @@ namespace mrc::sim {
 // {"scenario","seed","rows":[{"name","value","unit","target","ok"}]}
 std::string to_json(const ScenarioResult& result);
 std::string to_table(const ScenarioResult& result);
-// 12345.678 -> "12345.7": as many digits as mean something.
-std::string format_value(double value);
 
 }  // namespace mrc::sim

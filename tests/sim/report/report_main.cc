@@ -5,12 +5,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "examples/report/page.h"
 #include "examples/terminal/progress_line.h"
-#include "tests/sim/report/html.h"
 #include "tests/sim/report/json.h"
 #include "tests/sim/report/run_main.h"
 #include "tests/sim/scenarios/scenario.h"
@@ -23,12 +22,19 @@ const char* const kReportUsage =
 
 namespace {
 
-bool write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  file.close();
-  if (!file) std::fprintf(stderr, "mrc_sim: cannot write %s\n", path.c_str());
-  return static_cast<bool>(file);
+constexpr const char* kIntroduction =
+    "The shipped engine, unchanged, in a simulated network. Every number comes back with the command below "
+    "it "
+    "and the same seed.";
+
+report::Section section_of(const Scenario& scenario, const ScenarioResult& result, double seconds) {
+  return {.name = scenario.name,
+          .title = scenario.name,
+          .summary = scenario.summary,
+          .command = std::string("mrc_sim run ") + scenario.name + " --seed " + std::to_string(result.seed),
+          .seconds = seconds,
+          .rows = result.rows,
+          .plots = result.plots};
 }
 
 }  // namespace
@@ -64,26 +70,24 @@ int report_main(int count, char** words) {
     std::fprintf(stderr, "mrc_sim: cannot make the folder %s: %s\n", out.c_str(), error.message().c_str());
     return 1;
   }
-  std::vector<TimedResult> results;
+  report::Page page{"Soft-MRC in simulation", kIntroduction, {}, {}};
   bool ok = true;
   ProgressLine progress("scenario", chosen.size());
   for (const Scenario* scenario : chosen) {
-    progress.begin(results.size() + 1, scenario->name);
+    progress.begin(page.sections.size() + 1, scenario->name);
     const auto started = std::chrono::steady_clock::now();
-    TimedResult timed;
-    timed.result = scenario->run(options);
-    timed.result.scenario = scenario->name;
-    timed.result.seed = options.seed;
-    timed.summary = scenario->summary;
-    timed.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    ok &= timed.result.ok();
+    ScenarioResult result = scenario->run(options);
+    result.scenario = scenario->name;
+    result.seed = options.seed;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    ok &= result.ok();
     progress.hide();
-    std::printf("%-22s %6.1f s  %s\n", scenario->name, timed.seconds, timed.result.ok() ? "ok" : "MISSED");
+    std::printf("%-22s %6.1f s  %s\n", scenario->name, seconds, result.ok() ? "ok" : "MISSED");
     std::fflush(stdout);
-    if (!write_file(out / (std::string(scenario->name) + ".json"), to_json(timed.result))) return 1;
-    results.push_back(std::move(timed));
+    if (!report::write_text("mrc_sim", out / (result.scenario + ".json"), to_json(result))) return 1;
+    page.sections.push_back(section_of(*scenario, result, seconds));
   }
-  if (!write_file(out / "report.html", to_html(results))) return 1;
+  if (!report::write_text("mrc_sim", out / "report.html", report::to_html(page))) return 1;
   std::printf("%s\n", (out / "report.html").c_str());
   return ok ? 0 : 1;
 }

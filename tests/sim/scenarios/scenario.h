@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "examples/report/measure.h"
 
 namespace mrc::sim {
 
@@ -29,28 +30,9 @@ struct ScenarioOptions {
   std::optional<bool> srv6;
 };
 
-struct Row {
-  std::string name;
-  double value = 0;
-  std::string unit;
-  std::optional<double> target;
-  bool at_least = true;  // the target is a lower bound; otherwise an upper one
-
-  bool ok() const { return !target || (at_least ? value >= *target : value <= *target); }
-};
-
-struct Series {
-  std::string name;
-  std::vector<std::pair<double, double>> points;
-};
-
-struct Plot {
-  std::string title;
-  std::string x_label;
-  std::string y_label;
-  std::vector<Series> series;
-  bool steps = false;  // lines that keep their value until the next point
-};
+using report::Plot;
+using report::Row;
+using report::Series;
 
 struct ScenarioResult {
   std::string scenario;
