@@ -86,6 +86,7 @@ bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std:
   if (wires_ == nullptr) return false;
   const auto is_local = [this](const IpAddress& address) { return wires_->is_local(address); };
   hosts_ = std::make_unique<HostMap>(config.network, is_local);
+  if (!hosts_->find_self(wires_->own_addresses(), error)) return false;
   open_switches(config);
   ShareServer::Config serving;
   serving.socket = place.socket;
@@ -100,7 +101,10 @@ bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std:
   serving.leaving = [this](const ShareServer::Client& client) { remove_program(client); };
   server_ = ShareServer::open(serving, error);
   if (server_ == nullptr) return false;
-  wires_->on_change([this] { take_ports(); });
+  wires_->on_change([this] {
+    hosts_->follow_file();
+    take_ports();
+  });
   take_ports();
   return true;
 }

@@ -82,6 +82,12 @@ bool SharedWires::is_local(const IpAddress& address) const {
   return monitor_->is_local(address) || std::find(gids.begin(), gids.end(), address) != gids.end();
 }
 
+std::vector<IpAddress> SharedWires::own_addresses() const {
+  std::vector<IpAddress> own = config_.gids;
+  for (const IpAddress& address : monitor_->addresses()) own.push_back(address);
+  return own;
+}
+
 SharedPorts SharedWires::ports() const {
   SharedPorts ports;
   for (const Wire& wire : wires_) {

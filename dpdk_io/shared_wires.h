@@ -38,6 +38,7 @@ class SharedWires {
   void on_change(std::function<void()> handler) { changed_ = std::move(handler); }
 
   bool is_local(const IpAddress& address) const;
+  std::vector<IpAddress> own_addresses() const;
 
  private:
   explicit SharedWires(const DeviceConfig& config) : config_(config) {}

@@ -56,6 +56,9 @@ bool WirePorts::open_parts(std::string* error) {
   if (monitor_ == nullptr) return false;
   hosts_ = std::make_unique<HostMap>(config_.network,
                                      [this](const IpAddress& address) { return is_local(address); });
+  std::vector<IpAddress> own = config_.gids;
+  for (const IpAddress& address : monitor_->addresses()) own.push_back(address);
+  if (!hosts_->find_self(own, error)) return false;
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   const auto wake = [this](Nanoseconds now) {
     uint64_t value;
@@ -150,6 +153,8 @@ bool WirePorts::is_local(const IpAddress& address) const {
 
 void WirePorts::refresh(Nanoseconds now) {
   bool all_known = true;
+  if (hosts_->follow_file())
+    for (Wire& wire : wires_) wire.port->next_hops().look_again();
   refresh_voices();
   for (Wire& wire : wires_) {
     refresh_link(wire);

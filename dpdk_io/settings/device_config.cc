@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/settings/device_config.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "dpdk_io/settings/config_text.h"
+#include "dpdk_io/settings/hosts_file.h"
 #include "dpdk_io/settings/network_check.h"
 #include "dpdk_io/settings/network_config_reader.h"
 #include "dpdk_io/settings/setting_table.h"
+#include "dpdk_io/settings/text_file.h"
 #include "dpdk_io/settings/toml.h"
 #include "libmrc/fault/fault_text.h"
 #include "libmrc/wire/frame.h"
@@ -212,31 +208,10 @@ bool apply_environment(DeviceConfig* config, std::string* error) {
 
 constexpr size_t kFileBytesMax = 1 << 20;
 
-// False with an empty error: there is no such file.
-bool read_file(const std::string& file, std::string* text, std::string* error) {
-  // O_NONBLOCK: a FIFO would wait for its other end.
-  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd < 0 && errno == ENOENT) return false;
-  struct stat status {};
-  std::string fault;
-  if (fd < 0 || fstat(fd, &status) != 0)
-    fault = std::strerror(errno);
-  else if (S_ISDIR(status.st_mode))
-    fault = std::strerror(EISDIR);
-  else if (!S_ISREG(status.st_mode) && !S_ISCHR(status.st_mode))  // /dev/null stands for the defaults
-    fault = "is not a regular file";
-  char part[4096];
-  ssize_t bytes = 1;
-  while (fault.empty() && (bytes = read(fd, part, sizeof part)) != 0) {
-    if (bytes < 0)
-      fault = std::strerror(errno);
-    else if (text->append(part, static_cast<size_t>(bytes)).size() > kFileBytesMax)
-      fault = "is larger than " + std::to_string(kFileBytesMax) + " bytes";
-  }
-  if (fd >= 0) close(fd);
-  if (fault.empty()) return true;
-  *error = "mrc: " + file + ": " + fault;
-  return false;
+// A path in a file is meant from where the file is.
+std::string beside(const std::string& file, const std::string& path) {
+  const size_t slash = file.rfind('/');
+  return path.starts_with('/') || slash == std::string::npos ? path : file.substr(0, slash + 1) + path;
 }
 
 }  // namespace
@@ -276,6 +251,8 @@ toml::table table_of_device(toml::table root, size_t index) {
 bool read_device(const toml::table& root, const std::string& file, DeviceConfig* config, std::string* error) {
   for (const auto& [name, node] : root)
     if (!apply_table(name, node, file, config, error)) return false;
+  std::string& hosts_file = config->network.hosts_file;
+  if (!hosts_file.empty()) hosts_file = beside(file, hosts_file);
   if (!check_network(&config->network, error)) return false;
   if (!take_planes_of_ports(root, file, config, error)) return false;
   choose_congestion_control(root, config);
@@ -352,7 +329,7 @@ bool load_device_configs(std::vector<DeviceConfig>* devices, std::string* error)
   const bool is_given = given != nullptr && *given != '\0';
   const std::string file = is_given ? given : kSystemFile;
   std::string text;
-  if (read_file(file, &text, error)) {
+  if (read_text_file(file, kFileBytesMax, &text, nullptr, error)) {
     if (!parse_device_configs(text, file, devices, error)) return false;
   } else if (is_given || !error->empty()) {
     if (error->empty()) *error = "mrc: " + file + ": no such file";
@@ -362,8 +339,10 @@ bool load_device_configs(std::vector<DeviceConfig>* devices, std::string* error)
   } else {
     devices->emplace_back();
   }
-  for (DeviceConfig& device : *devices)
+  for (DeviceConfig& device : *devices) {
+    if (!device.network.hosts_file.empty() && !read_hosts_file(&device.network, error)) return false;
     if (!apply_environment(&device, error)) return false;
+  }
   return true;
 }
 

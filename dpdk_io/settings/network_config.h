@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/settings/host_range.h"
+#include "dpdk_io/settings/text_file.h"
 #include "libmrc/path/fabric_shape.h"
 #include "libmrc/wire/identifiers.h"
 
@@ -38,8 +40,8 @@ struct PortConfig {
 
 struct Srv6Config {
   FabricShape shape;
-  FabricPlace place;  // this host's
-  std::string where;  // as of a port
+  std::optional<FabricPlace> place;  // this host's; none: it is found in the list of hosts
+  std::string where;                 // as of a port
 };
 
 struct HostConfig {
@@ -54,6 +56,15 @@ struct NetworkConfig {
   std::vector<PortConfig> ports;  // index is the plane; empty: all same-host links
   std::optional<Srv6Config> srv6;
   std::vector<HostConfig> hosts;
+  std::vector<HostRange> ranges;
+  std::string hosts_file;  // more hosts; empty: none
+  FileStamp hosts_stamp;   // of the file, as it was read
+  struct Own {             // what stands in the settings themselves, before what is of the file
+    size_t hosts = 0;
+    size_t ranges = 0;
+    bool srv6 = false;
+  };
+  Own own;
 
   bool has_real_ports() const { return any_port(&PortConfig::is_real); }
   // Whether any port is such a one.

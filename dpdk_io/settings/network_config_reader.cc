@@ -92,6 +92,8 @@ std::optional<std::vector<IpAddress>> addresses(const toml::node& node) {
 constexpr int64_t kNumberMax = 65534;
 constexpr std::string_view kNumberWanted = "a whole number from 0 to 65534";
 constexpr std::string_view kCountWanted = "a whole number from 1 to 65535";
+constexpr int64_t kStepMax = int64_t{1} << 48;
+constexpr std::string_view kStepWanted = "a whole number from 1 to 281474976710656";
 constexpr std::string_view kUsidWanted = "a uSID from 1 to 65535, such as 0x2000";
 constexpr std::string_view kAddressWanted = "an IPv4 or IPv6 address in quotes";
 constexpr std::string_view kAddressesWanted = "a list of IPv4 or IPv6 addresses: [\"10.0.0.1\", ...]";
@@ -113,14 +115,22 @@ const std::vector<Key<PortConfig>>& port_keys() {
   return keys;
 }
 
-// A key whose value goes into a part of the table.
-template <typename Part, typename Member, typename Read>
-Key<Srv6Config> srv6_key(std::string_view name, std::string_view wanted, Part Srv6Config::*part,
-                         Member Part::*member, Read read) {
+template <typename Member, typename Read>
+Key<Srv6Config> shape_key(std::string_view name, std::string_view wanted, Member FabricShape::*member,
+                          Read read) {
   return {name, wanted, [=](const toml::node& node, Srv6Config* table) {
             const auto value = read(node);
+            if (value) table->shape.*member = static_cast<Member>(*value);
+            return value.has_value();
+          }};
+}
+
+Key<Srv6Config> place_key(std::string_view name, uint32_t FabricPlace::*member) {
+  return {name, kNumberWanted, [=](const toml::node& node, Srv6Config* table) {
+            const auto value = config_text::number(node, 0, kNumberMax);
             if (!value) return false;
-            (table->*part).*member = static_cast<Member>(*value);
+            if (!table->place) table->place.emplace();
+            (*table->place).*member = static_cast<uint32_t>(*value);
             return true;
           }};
 }
@@ -142,18 +152,15 @@ Key<Srv6Config> plane_step_key(std::string_view name) {
 }
 
 const std::vector<Key<Srv6Config>>& srv6_keys() {
-  constexpr auto kShape = &Srv6Config::shape;
-  constexpr auto kPlace = &Srv6Config::place;
   const auto count = number_of(1, 65535);
-  const auto number = number_of(0, kNumberMax);
   static const std::vector<Key<Srv6Config>> keys = {
-      srv6_key("block", "a prefix of 32 bits in quotes, such as \"fd00:4d52::/32\"", kShape,
-               &FabricShape::block, block),
-      srv6_key("leaf", kNumberWanted, kPlace, &FabricPlace::leaf, number),
-      srv6_key("host", kNumberWanted, kPlace, &FabricPlace::host, number),
-      srv6_key("spines", kCountWanted, kShape, &FabricShape::spines, count),
-      srv6_key("leaves_per_pod", kCountWanted, kShape, &FabricShape::leaves_per_pod, count),
-      srv6_key("cores_per_spine", kCountWanted, kShape, &FabricShape::cores_per_spine, count),
+      shape_key("block", "a prefix of 32 bits in quotes, such as \"fd00:4d52::/32\"", &FabricShape::block,
+                block),
+      place_key("leaf", &FabricPlace::leaf),
+      place_key("host", &FabricPlace::host),
+      shape_key("spines", kCountWanted, &FabricShape::spines, count),
+      shape_key("leaves_per_pod", kCountWanted, &FabricShape::leaves_per_pod, count),
+      shape_key("cores_per_spine", kCountWanted, &FabricShape::cores_per_spine, count),
       usid_key("spine_usid", UsidKind::kSpine),
       usid_key("leaf_usid", UsidKind::kLeaf),
       usid_key("core_usid", UsidKind::kCore),
@@ -169,6 +176,20 @@ const std::vector<Key<HostConfig>>& host_keys() {
       key("leaf", kNumberWanted, &HostConfig::leaf, number_of(0, kNumberMax)),
       key("host", kNumberWanted, &HostConfig::host, number_of(0, kNumberMax)),
       key("addresses", kAddressesWanted, &HostConfig::addresses, addresses),
+  };
+  return keys;
+}
+
+const std::vector<Key<HostRange>>& range_keys() {
+  static const std::vector<Key<HostRange>> keys = {
+      key("count", "a whole number from 1 to 1048576", &HostRange::count, number_of(1, 1 << 20)),
+      key("gids", kAddressesWanted, &HostRange::gids, addresses),
+      key("gid_step", kStepWanted, &HostRange::gid_step, number_of(1, kStepMax)),
+      key("leaf", kNumberWanted, &HostRange::leaf, number_of(0, kNumberMax)),
+      key("host", kNumberWanted, &HostRange::host, number_of(0, kNumberMax)),
+      key("hosts_per_leaf", kCountWanted, &HostRange::hosts_per_leaf, number_of(1, 65535)),
+      key("addresses", kAddressesWanted, &HostRange::addresses, addresses),
+      key("address_step", kStepWanted, &HostRange::address_step, number_of(1, kStepMax)),
   };
   return keys;
 }
@@ -267,8 +288,11 @@ bool read_port(const toml::table& table, const std::string& file, NetworkConfig*
 
 bool read_srv6(const toml::table& table, const std::string& file, NetworkConfig* config, std::string* error) {
   config->srv6.emplace().where = where_is(table, file);
-  for (const std::string_view key : {"block", "leaf", "host"})
-    if (!needs(table, key, "[srv6] needs it", file, error)) return false;
+  if (!needs(table, "block", "[srv6] needs it", file, error)) return false;
+  if (table.contains("leaf") != table.contains("host")) {
+    const std::string_view missing = table.contains("leaf") ? "host" : "leaf";
+    return needs(table, missing, "\"leaf\" and \"host\" go together", file, error);
+  }
   if (!read_keys(srv6_keys(), "[srv6]", table, file, &*config->srv6, error)) return false;
   FabricShape& shape = config->srv6->shape;
   if (shape.leaves_per_pod != 0) return true;
@@ -288,14 +312,26 @@ bool read_host(const toml::table& table, const std::string& file, NetworkConfig*
     const std::string_view missing = host.leaf ? "host" : "leaf";
     return needs(table, missing, "\"leaf\" and \"host\" go together", file, error);
   }
-  for (const HostConfig& other : config->hosts) {
-    for (const IpAddress& gid : other.gids) {
-      if (std::find(host.gids.begin(), host.gids.end(), gid) == host.gids.end()) continue;
-      *error = at(file, table.source()) + "another [[host]] has the same GID";
-      return false;
-    }
-  }
   config->hosts.push_back(std::move(host));
+  return true;
+}
+
+bool read_range(const toml::table& table, const std::string& file, NetworkConfig* config,
+                std::string* error) {
+  HostRange range;
+  range.where = where_is(table, file);
+  if (!read_keys(range_keys(), "[[hosts]]", table, file, &range, error)) return false;
+  if (!needs(table, "count", "how many hosts are there?", file, error)) return false;
+  if (!needs(table, "gids", "those of the first host", file, error)) return false;
+  if (range.leaf) {
+    if (!needs(table, "hosts_per_leaf", "it goes with \"leaf\"", file, error)) return false;
+  } else {
+    for (const std::string_view key : {"host", "hosts_per_leaf"})
+      if (!forbids(table, key, "goes with \"leaf\" only", file, error)) return false;
+  }
+  if (range.addresses.empty() && !forbids(table, "address_step", "goes with \"addresses\" only", file, error))
+    return false;
+  config->ranges.push_back(std::move(range));
   return true;
 }
 
@@ -327,13 +363,14 @@ bool read_each(const toml::key& name, const toml::node& node, ReadTable read, co
 }  // namespace
 
 bool is_network_table(std::string_view name) {
-  return name == "port" || name == "srv6" || name == "host";
+  return name == "port" || name == "srv6" || name == "host" || name == "hosts";
 }
 
 bool read_network_table(const toml::key& name, const toml::node& node, const std::string& file,
                         NetworkConfig* config, std::string* error) {
   if (name.str() == "port") return read_each(name, node, read_port, file, config, error);
   if (name.str() == "host") return read_each(name, node, read_host, file, config, error);
+  if (name.str() == "hosts") return read_each(name, node, read_range, file, config, error);
   const auto* table = as<toml::table>(name, node, "[srv6]", file, error);
   return table != nullptr && read_srv6(*table, file, config, error);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Reads the tables [[port]], [srv6] and [[host]] of the settings.
+// Reads the tables [[port]], [srv6], [[host]] and [[hosts]] of the settings.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace mrc {
 
-inline constexpr std::string_view kNetworkTables = "[[port]], [srv6], [[host]]";
+inline constexpr std::string_view kNetworkTables = "[[port]], [srv6], [[host]], [[hosts]]";
 
 bool is_network_table(std::string_view name);
 

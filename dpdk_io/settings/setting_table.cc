@@ -84,6 +84,17 @@ Setting gids() {
           }};
 }
 
+Setting hosts_file() {
+  return {"device", "hosts_file", "the path of a file in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* value = node.as_string();
+            if (value == nullptr || value->get().empty() || value->get().find('\0') != std::string::npos)
+              return false;
+            config->network.hosts_file = value->get();
+            return true;
+          }};
+}
+
 Setting device_transport() {
   return {"device", "transport", std::string(kTransportsWanted) + " in quotes",
           [](const toml::node& node, DeviceConfig* config) {
@@ -193,6 +204,7 @@ const std::vector<Setting>& settings() {
       whole_number(kDevice, "engines", 1, Device::kEnginesMax, &Device::engines),
       power_of_two(kDevice, "mtu", 256, kMtuMax, &Device::mtu),
       gids(),
+      hosts_file(),
       device_transport(),
       icrc(),
 

@@ -1,57 +1,104 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dpdk_io/wire/host_map.h"
 
+#include <arpa/inet.h>
+
+#include <cstdio>
 #include <utility>
 
+#include "dpdk_io/settings/hosts_file.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
+namespace {
 
-HostMap::HostMap(const NetworkConfig& network, IsLocal is_local)
-    : srv6_(network.srv6), is_local_(std::move(is_local)) {
-  for (const PortConfig& port : network.ports)
-    if (port.is_real()) planes_.push_back(port.plane);
-  for (const HostConfig& config : network.hosts) {
-    Host host;
-    host.addresses = config.addresses;
-    if (srv6_ && config.leaf && config.host) host.place = {*config.leaf, *config.host};
-    for (const IpAddress& gid : config.gids) hosts_[gid.bytes] = host;
-  }
+std::string text_of(const IpAddress& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(address.is_v4() ? AF_INET : AF_INET6, address.bytes.data() + (address.is_v4() ? 12 : 0), text,
+            sizeof text);
+  return text;
 }
 
-const HostMap::Host* HostMap::find(const IpAddress& gid) const {
-  const auto found = hosts_.find(gid.bytes);
-  return found == hosts_.end() ? nullptr : &found->second;
+// Nothing: none of these addresses is a host's of the list.
+std::optional<FabricPlace> find_place(const HostList& list, const std::vector<IpAddress>& addresses) {
+  for (const IpAddress& address : addresses)
+    if (const auto place = list.place_of(address)) return place;
+  return std::nullopt;
+}
+
+}  // namespace
+
+HostMap::HostMap(const NetworkConfig& network, IsLocal is_local)
+    : network_(network),
+      is_local_(std::move(is_local)),
+      list_(std::make_shared<const HostList>(network, std::nullopt)) {
+  for (const PortConfig& port : network.ports)
+    if (port.is_real()) planes_.push_back(port.plane);
+}
+
+bool HostMap::find_self(const std::vector<IpAddress>& own, std::string* error) {
+  if (!network_.srv6 || network_.srv6->place) return true;
+  self_ = own;
+  const auto place = find_place(*list(), own);
+  if (place) {
+    const std::lock_guard lock(mutex_);
+    list_ = std::make_shared<const HostList>(network_, place);
+    return true;
+  }
+  std::string all;
+  for (const IpAddress& address : own) all += (all.empty() ? "" : ", ") + text_of(address);
+  *error =
+      "mrc: " + network_.srv6->where +
+      "[srv6] has no \"leaf\" and \"host\", and no [[host]] or [[hosts]] has an address of this host's as a "
+      "GID: " +
+      all;
+  return false;
+}
+
+bool HostMap::follow_file() {
+  if (!hosts_file_changed(network_)) return false;
+  std::string error;
+  if (!reread_hosts_file(&network_, &error)) {
+    std::fprintf(stderr, "%s; the hosts that were known before stay\n", error.c_str());
+    return false;
+  }
+  auto anew = std::make_shared<const HostList>(network_, list()->own_place());
+  if (!network_.srv6 || network_.srv6->place) {
+    // Its place is in the settings, or it needs none.
+  } else if (const auto place = find_place(*anew, self_); place && place != anew->own_place()) {
+    anew = std::make_shared<const HostList>(network_, place);
+  }
+  const std::lock_guard lock(mutex_);
+  list_ = std::move(anew);
+  return true;
 }
 
 IpAddress HostMap::first_target(const IpAddress& destination, Plane plane) const {
-  const Host* host = find(destination);
-  if (host == nullptr) return destination;
-  if (host->place) return template_to(*host->place).address(plane, 0);
-  return host->addresses.empty() ? destination : host->addresses[plane];
+  const auto hosts = list();
+  if (const auto paths = hosts->paths_to(destination)) return paths->address(plane, 0);
+  return hosts->address_of(destination, plane).value_or(destination);
 }
 
 std::vector<EvEntry> HostMap::paths_to(const IpAddress& destination) {
-  const Host* host = find(destination);
+  const auto way = list()->paths_to(destination);
   std::vector<EvEntry> paths;
-  if (host == nullptr || !host->place || is_local_(destination)) return paths;
-  const Srv6Template way = template_to(*host->place);
-  paths.reserve(planes_.size() * way.paths());
+  if (!way || is_local_(destination)) return paths;
+  paths.reserve(planes_.size() * way->paths());
   for (const Plane plane : planes_)
-    for (uint32_t path = 0; path < way.paths(); ++path) paths.push_back(way.entry(plane, path));
+    for (uint32_t path = 0; path < way->paths(); ++path) paths.push_back(way->entry(plane, path));
   return paths;
 }
 
 std::optional<IpAddress> HostMap::outer_source(Plane plane) const {
-  if (!srv6_) return std::nullopt;
-  return outer_source_of(srv6_->shape, srv6_->place, plane);
+  const auto hosts = list();
+  if (!hosts->shape() || !hosts->own_place()) return std::nullopt;
+  return outer_source_of(*hosts->shape(), *hosts->own_place(), plane);
 }
 
 std::optional<EvEntry> HostMap::path_back(const IpAddress& destination, Plane plane, Entropy entropy) const {
-  const Host* host = find(destination);
-  if (host == nullptr || !host->place || is_local_(destination)) return std::nullopt;
-  const Srv6Template way = template_to(*host->place);
-  EvEntry path = way.entry(plane, split_entropy(entropy).source_port % way.paths());
+  const auto way = list()->paths_to(destination);
+  if (!way || is_local_(destination)) return std::nullopt;
+  EvEntry path = way->entry(plane, split_entropy(entropy).source_port % way->paths());
   path.entropy = entropy;
   return path;
 }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Where other hosts are, as the settings tell: their addresses on each plane, or the SRv6 paths to them.
+// Where other hosts are, as the settings tell: their addresses on each plane, or the SRv6 paths to them. The
+// file of hosts is followed: a new list takes the place of the old one.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "dpdk_io/settings/network_config.h"
+#include "dpdk_io/wire/host_list.h"
 #include "libmrc/path/path_source.h"
-#include "libmrc/path/srv6_template.h"
 #include "libmrc/wire/identifiers.h"
 
 namespace mrc {
@@ -23,7 +25,13 @@ class HostMap final : public PathSource {
   // `is_local`: whatever goes to this host itself takes no source-routed path. Any thread may ask it.
   HostMap(const NetworkConfig& network, IsLocal is_local);
 
-  bool has_srv6() const { return srv6_.has_value(); }
+  // Finds this host by its addresses in the list, where the settings do not say where it is. False: it is not
+  // there; `error` says so.
+  bool find_self(const std::vector<IpAddress>& own, std::string* error);
+
+  // The control loop, once in a while: reads the file of hosts again if it has changed. What is wrong with it
+  // is said once, and the old list stays. True: there is a new list.
+  bool follow_file();
 
   // What to look up the next hop of: the host's address on the plane, or the beginning of its SRv6 paths, or
   // the destination as it is.
@@ -35,17 +43,17 @@ class HostMap final : public PathSource {
   std::optional<EvEntry> path_back(const IpAddress& destination, Plane plane, Entropy entropy) const override;
 
  private:
-  struct Host {
-    std::optional<FabricPlace> place;
-    std::vector<IpAddress> addresses;
-  };
-  const Host* find(const IpAddress& gid) const;
-  Srv6Template template_to(const FabricPlace& place) const { return {srv6_->shape, srv6_->place, place}; }
+  std::shared_ptr<const HostList> list() const {
+    const std::lock_guard lock(mutex_);
+    return list_;
+  }
 
-  const std::optional<Srv6Config> srv6_;
+  NetworkConfig network_;  // the control loop's
   const IsLocal is_local_;
-  std::vector<Plane> planes_;  // those with a real port
-  std::map<std::array<uint8_t, 16>, Host> hosts_;
+  std::vector<Plane> planes_;    // those with a real port
+  std::vector<IpAddress> self_;  // by which this host is found
+  mutable std::mutex mutex_;     // held for the time that a pointer takes to be copied
+  std::shared_ptr<const HostList> list_;
 };
 
 }  // namespace mrc

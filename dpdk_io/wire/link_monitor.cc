@@ -232,4 +232,11 @@ bool LinkMonitor::is_local(const IpAddress& address) const {
   return found != addresses_.end() && found->first == address.bytes;
 }
 
+std::vector<IpAddress> LinkMonitor::addresses() const {
+  const std::lock_guard lock(addresses_mutex_);
+  std::vector<IpAddress> all;
+  for (const auto& [bytes, interface] : addresses_) all.push_back(IpAddress{bytes});
+  return all;
+}
+
 }  // namespace mrc

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "dpdk_io/host/control_loop.h"
 #include "dpdk_io/wire/rtnetlink.h"
@@ -29,7 +30,7 @@ struct Interface {
   bool up = false;  // administratively, and it has a link
 };
 
-// Threads: all of it belongs to the control loop's thread, but for is_local().
+// Threads: all of it belongs to the control loop's thread, but for is_local() and addresses().
 class LinkMonitor {
  public:
   using Handler = std::function<void()>;
@@ -50,6 +51,7 @@ class LinkMonitor {
 
   // Any thread: an address of this host, in this network namespace.
   bool is_local(const IpAddress& address) const;
+  std::vector<IpAddress> addresses() const;
 
  private:
   using AddressBytes = std::array<uint8_t, 16>;

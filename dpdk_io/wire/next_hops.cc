@@ -63,4 +63,8 @@ void NextHops::forget_macs() {
   }
 }
 
+void NextHops::look_again() {
+  for (uint32_t i = 0; i < count(); ++i) entries_[i].ask_at = 0;
+}
+
 }  // namespace mrc

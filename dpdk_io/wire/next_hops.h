@@ -53,6 +53,7 @@ class NextHops {
   Entry& entry(uint32_t number) { return entries_[number]; }
   void set_mac(uint32_t number, const MacAddress& mac);
   void forget_macs();  // and asks for all of them at once
+  void look_again();   // what leads to them may have changed; until that is known they stay
 
  private:
   static constexpr uint64_t kKnown = uint64_t{1} << 63;

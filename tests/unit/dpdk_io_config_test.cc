@@ -103,7 +103,7 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
   EXPECT_EQ(
       error_of("\n[device]\nplans = 4\n"),
       "mrc: /x/mrc.toml:3: unknown key \"plans\" in [device]; known keys: name, planes, engines, mtu, gids, "
-      "transport, icrc");
+      "hosts_file, transport, icrc");
   EXPECT_EQ(error_of("[device]\nplanes = 17\n"),
             "mrc: /x/mrc.toml:2: \"planes\" in [device] must be a whole number from 1 to 16");
   EXPECT_EQ(error_of("[device]\nplanes = \"4\"\n"),
@@ -123,11 +123,11 @@ TEST(DeviceConfigTest, ErrorsNameFileLineAndKey) {
             "mrc: /x/mrc.toml:2: \"echo\" in [interop] must be port-low or port-high in quotes");
   EXPECT_EQ(error_of("[devise]\n"),
             "mrc: /x/mrc.toml:1: unknown table [devise]; known tables: [device], [transport], [congestion], "
-            "[interop], [limits], [mrcd], [[fault]], [[port]], [srv6], [[host]]");
+            "[interop], [limits], [mrcd], [[fault]], [[port]], [srv6], [[host]], [[hosts]]");
   EXPECT_EQ(error_of("planes = 4\n"),
             "mrc: /x/mrc.toml:1: key \"planes\" stands outside of a table; known tables: [device], "
             "[transport], [congestion], "
-            "[interop], [limits], [mrcd], [[fault]], [[port]], [srv6], [[host]]");
+            "[interop], [limits], [mrcd], [[fault]], [[port]], [srv6], [[host]], [[hosts]]");
   EXPECT_EQ(error_of("device = 4\n"),
             "mrc: /x/mrc.toml:1: \"device\" must be a table: write [device] on a line of its own");
   EXPECT_EQ(error_of("[device]\nplanes = = 4\n").rfind("mrc: /x/mrc.toml:2: not TOML: ", 0), 0u);

@@ -186,7 +186,7 @@ TEST(NetworkConfigTest, ErrorsOfSrv6AndHosts) {
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 1\n"),
             "mrc: /x/mrc.toml:4: \"host\" is missing: \"leaf\" and \"host\" go together");
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\nleaf = 1\nhost = 1\n"),
-            "mrc: /x/mrc.toml:4: a [[host]] has \"leaf\" and \"host\", but there is no [srv6]");
+            "mrc: /x/mrc.toml:4: a [[host]] has \"leaf\", but there is no [srv6]");
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\naddresses = [\"10.0.0.1\", \"10.0.1.1\"]\n"),
             "mrc: /x/mrc.toml:4: \"addresses\" of a [[host]] must have one address per plane, that is 1");
   EXPECT_EQ(error_of(port + "[[host]]\ngids = [\"10.0.0.1\"]\n[[host]]\ngids = [\"10.0.0.1\"]\n"),
