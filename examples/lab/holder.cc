@@ -79,6 +79,10 @@ bool Holder::write_host_files(std::string* error) {
       return false;
     }
   }
+  if (!write_file(state_.host_list_file(), hosts_config(fabric_.topology()))) {
+    *error = state_.host_list_file() + ": " + std::strerror(errno);
+    return false;
+  }
   if (!write_file(state_.hosts_file(), names) ||
       ::mount(state_.hosts_file().c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) != 0)
     std::perror("hosts by name: /etc/hosts");

@@ -23,6 +23,7 @@ std::string host_config(const Topology& topology, uint32_t host) {
   const Shape& shape = topology.shape();
   std::string text = "# Settings of mrc0 on h" + std::to_string(host) + ", written by mrc_lab.\n[device]\n";
   text += line("gids", "[" + quoted(management_address(host)) + "]");
+  text += line("hosts_file", quoted("../hosts.toml"));
   text += "\n[transport]\n# What a switch of the lab may trim, first and again.\n";
   text += line("dscp_data", 4) + line("dscp_retransmission", 8);
   text += "# Links of a lab come back soon.\n" + line("probe_interval_max_us", 100'000);
@@ -30,16 +31,20 @@ std::string host_config(const Topology& topology, uint32_t host) {
   text += "\n[congestion]\n" + line("algorithm", quoted("nscc")) + line("link_rate_mbps", 560);
   text += line("base_rtt_us", 10'000) + line("trimming", "true");
   text += "\n[srv6]\n" + line("block", quoted(std::string(kBlock) + "::/32"));
-  text +=
-      line("leaf", topology.leaf_of_host(host) - 1) + line("host", host - 1) + line("spines", shape.spines);
+  text += line("spines", shape.spines);
   for (uint32_t plane = 1; plane <= shape.planes; ++plane) {
     text += "\n[[port]]\n" + line("plane", plane - 1) + line("backend", quoted("af_packet"));
     text += line("interface", quoted("p" + std::to_string(plane)));
     text += line("gateway", quoted(gateway_address(plane, host)));
   }
-  for (uint32_t other = 1; other <= shape.hosts; ++other) {
-    text += "\n[[host]]\n" + line("gids", "[" + quoted(management_address(other)) + "]");
-    text += line("leaf", topology.leaf_of_host(other) - 1) + line("host", other - 1);
+  return text;
+}
+
+std::string hosts_config(const Topology& topology) {
+  std::string text = "# The hosts of the lab, for all of them, written by mrc_lab.\n";
+  for (uint32_t host = 1; host <= topology.shape().hosts; ++host) {
+    text += "\n[[host]]\n" + line("gids", "[" + quoted(management_address(host)) + "]");
+    text += line("leaf", topology.leaf_of_host(host) - 1) + line("host", host - 1);
   }
   return text;
 }

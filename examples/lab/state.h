@@ -25,6 +25,7 @@ class State {
   std::string log_file() const { return directory() + "/log"; }
   std::string host_directory(const std::string& host) const { return directory() + "/" + host; }
   std::string config_file(const std::string& host) const { return host_directory(host) + "/mrc.toml"; }
+  std::string host_list_file() const { return directory() + "/hosts.toml"; }  // that all settings name
   std::string run_directory(const std::string& host) const { return host_directory(host) + "/run"; }
 
   // Makes the directory and takes the lock; what a dead lab of this name left is removed. Nothing: `error`

@@ -92,6 +92,32 @@ def case_perftest(program):
     check_bytes(lab, program)
 
 
+def case_host_list(program):
+    """The list of hosts that all of them share: as ranges, and when there is something wrong with it."""
+    lab = Lab(program, '--hosts', '2', '--planes', '2', '--leaves', '2', '--spines', '2')
+    shared = os.path.join(lab.environment['MRC_LAB_DIR'], 't', 'hosts.toml')
+    with open(shared, encoding='utf-8') as file:
+        equal(file.read().count('[[host]]'), 2, 'hosts in the list')
+
+    def replace(text):
+        with open(shared + '.new', 'w', encoding='utf-8') as file:
+            file.write(text)
+        os.rename(shared + '.new', shared)
+
+    replace(''.join(f'[[hosts]]\ncount = 1\ngids = ["10.77.0.{host + 1}"]\nleaf = {host}\nhost = {host}\nhosts_per_leaf = 1\n'
+                    for host in range(2)))
+    before = spine_frames(lab)
+    pair(lab, ['ib_write_bw', '-d', 'mrc0', '-F', '-s', '65536', '-n', '200'])
+    passed = {name: frames - before[name] for name, frames in spine_frames(lab).items()}
+    check(min(passed.values()) > 20, f'frames of one QP by each spine: {passed}, expected more than 20 by each')
+    for text, wanted in (('[[hosts]]\ncount = 1\n', 'hosts.toml:1: "gids" is missing'),
+                         ('[[host]]\ngids = ["10.9.0.1"]\nleaf = 0\nhost = 0\n',
+                          'no [[host]] or [[hosts]] has an address of this host')):
+        replace(text)
+        said = lab.execute('h1', 'ibv_rc_pingpong', '-d', 'mrc0', '-g', '0', 'h2').stdout
+        check(wanted in said, f'with {text!r} the program says {said!r}, expected {wanted!r}')
+
+
 def rping_server(lab, port):
     """Returns when it listens."""
     server = lab.start('exec', 'h2', '--', 'rping', '-s', '-a', '10.77.0.2', '-p', str(port), '-C', '5')
