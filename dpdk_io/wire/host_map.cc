@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -46,7 +47,9 @@ bool HostMap::find_self(const std::vector<IpAddress>& own, std::string* error) {
     return true;
   }
   std::string all;
-  for (const IpAddress& address : own) all += (all.empty() ? "" : ", ") + text_of(address);
+  for (auto address = own.begin(); address != own.end(); ++address)
+    if (std::find(own.begin(), address, *address) == address)  // a GID is often an interface's address, too
+      all += (all.empty() ? "" : ", ") + text_of(*address);
   *error =
       "mrc: " + network_.srv6->where +
       "[srv6] has no \"leaf\" and \"host\", and no [[host]] or [[hosts]] has an address of this host's as a "

@@ -130,7 +130,7 @@ TEST(HostRanges, AHostFindsItselfInTheList) {
   const DeviceConfig config = parse(std::string(kPort) + kFabric + kRange);
   HostMap hosts(config.network, nothing_is_local);
   std::string error;
-  EXPECT_FALSE(hosts.find_self({ip("127.0.0.1"), ip("fd00::1")}, &error));
+  EXPECT_FALSE(hosts.find_self({ip("127.0.0.1"), ip("fd00::1"), ip("127.0.0.1")}, &error));
   EXPECT_EQ(
       error,
       "mrc: f:4: [srv6] has no \"leaf\" and \"host\", and no [[host]] or [[hosts]] has an address of this "
