@@ -67,9 +67,9 @@ _mrc_top() {
   local cur=${COMP_WORDS[COMP_CWORD]}
   case ${COMP_WORDS[COMP_CWORD - 1]} in
     --pid) _mrc_offer "$(cd /proc && printf '%s ' [0-9]*)" ;;
-    --by) _mrc_offer device qp plane ev ;;
+    --by) _mrc_offer process device qp plane ev ;;
     --interval | --seconds | --sort | --filter) ;;
-    *) _mrc_offer --by --sort --filter --once --lines --json --pid --interval --seconds --help --version ;;
+    *) _mrc_offer --by --causes --sort --filter --once --lines --json --pid --interval --seconds --help --version ;;
   esac
 }
 

@@ -11,7 +11,7 @@ namespace mrc {
 
 struct StatsPage {
   static constexpr uint32_t kMagic = 0x4D524353;  // "MRCS"
-  static constexpr uint32_t kVersion = 3;
+  static constexpr uint32_t kVersion = 4;
   static constexpr const char* kFilePrefix = "stats.";     // + process slot
   static constexpr const char* kStatePrefix = "state.";    // + process slot: the answer to state_wanted
   static constexpr const char* kDetailPrefix = "detail.";  // likewise, of detail_wanted
@@ -29,7 +29,13 @@ struct StatsPage {
   std::atomic<uint64_t> paths_all;
   std::atomic<uint64_t> payload_bytes_sent;
   std::atomic<uint64_t> payload_bytes_placed;
-  std::atomic<uint64_t> retransmits;
+  // Packets sent again, by cause.
+  std::atomic<uint64_t> retransmits_gap;
+  std::atomic<uint64_t> retransmits_timeout;
+  std::atomic<uint64_t> retransmits_trim;
+  std::atomic<uint64_t> retransmits_nack;
+  std::atomic<uint64_t> retransmits_port_down;
+  std::atomic<uint64_t> retransmits_other;
   std::atomic<uint64_t> paths_demoted;
   std::atomic<uint64_t> paths_restored;
   std::atomic<uint64_t> drops;  // all causes

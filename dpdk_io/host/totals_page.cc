@@ -50,6 +50,7 @@ const std::array<TotalName, kTotalCount> kTotals = {{
     {"retransmits_out_of_order", "Packets lost: more than a window arrived behind them."},
     {"retransmits_timeout", "Packets lost: nothing was heard of them in time."},
     {"retransmits_nack", "Packets that the receiver asked for again."},
+    {"retransmits_trimmed", "Of these, packets that a switch had trimmed."},
     {"retransmits_port_down", "Packets under way when their port went down."},
     {"retransmits_ack_lost", "Packets sent again because an acknowledgement was lost."},
     {"retransmits_not_ready", "Packets sent again because the receiver was not ready."},

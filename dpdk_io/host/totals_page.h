@@ -29,6 +29,7 @@ enum class Total : uint8_t {
   kRetransmitsOutOfOrder,
   kRetransmitsTimeout,
   kRetransmitsNack,
+  kRetransmitsTrimmed,
   kRetransmitsPortDown,
   kRetransmitsAckLost,
   kRetransmitsNotReady,

@@ -40,7 +40,12 @@ ProcessStats snapshot(uint32_t slot, const StatsPage& page) {
   stats.paths_all = page.paths_all.load(std::memory_order_relaxed);
   stats.payload_bytes_sent = page.payload_bytes_sent.load(std::memory_order_relaxed);
   stats.payload_bytes_placed = page.payload_bytes_placed.load(std::memory_order_relaxed);
-  stats.retransmits = page.retransmits.load(std::memory_order_relaxed);
+  stats.retransmits = {.gap = page.retransmits_gap.load(std::memory_order_relaxed),
+                       .timeout = page.retransmits_timeout.load(std::memory_order_relaxed),
+                       .trim = page.retransmits_trim.load(std::memory_order_relaxed),
+                       .nack = page.retransmits_nack.load(std::memory_order_relaxed),
+                       .port_down = page.retransmits_port_down.load(std::memory_order_relaxed),
+                       .other = page.retransmits_other.load(std::memory_order_relaxed)};
   stats.paths_demoted = page.paths_demoted.load(std::memory_order_relaxed);
   stats.paths_restored = page.paths_restored.load(std::memory_order_relaxed);
   stats.drops = page.drops.load(std::memory_order_relaxed);

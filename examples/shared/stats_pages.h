@@ -11,6 +11,17 @@
 
 namespace mrc {
 
+// Packets sent again, by cause.
+struct Retransmits {
+  uint64_t gap = 0;
+  uint64_t timeout = 0;
+  uint64_t trim = 0;
+  uint64_t nack = 0;
+  uint64_t port_down = 0;
+  uint64_t other = 0;
+  uint64_t all() const { return gap + timeout + trim + nack + port_down + other; }
+};
+
 // A page as it was at one moment.
 struct ProcessStats {
   uint32_t slot = 0;
@@ -24,7 +35,7 @@ struct ProcessStats {
   uint64_t paths_all = 0;
   uint64_t payload_bytes_sent = 0;
   uint64_t payload_bytes_placed = 0;
-  uint64_t retransmits = 0;
+  Retransmits retransmits;
   uint64_t paths_demoted = 0;
   uint64_t paths_restored = 0;
   uint64_t drops = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The state of an engine as JSON. Names and numbers only, so nothing needs to be escaped.
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 
@@ -33,6 +34,13 @@ bool has_paths(const QueuePair& qp) {
   return qp.connected() && qp.mrc() != nullptr;
 }
 
+// By name, those that there were.
+template <size_t kCauses>
+void add_causes(std::string* text, const std::array<uint32_t, kCauses>& counts) {
+  for (size_t i = 0; i < kCauses; ++i)
+    if (counts[i] != 0) append(text, ",\"%s\":%" PRIu32, kRetransmitCauseNames[i], counts[i]);
+}
+
 void add_paths(std::string* text, const QueuePair& qp) {
   const PathSet& paths = qp.paths();
   *text += ",\"evs\":[";
@@ -41,10 +49,12 @@ void add_paths(std::string* text, const QueuePair& qp) {
     const bool used = path.in_use() && (paths.port_planes() >> path.plane & 1) != 0;
     append(text,
            "%s{\"ev\":%" PRIu32 ",\"plane\":%u,\"state\":\"%s\",\"in_use\":%s,\"sent\":%" PRIu32
-           ",\"lost\":%" PRIu32 ",\"rtt_ns\":%" PRIu64 "}",
+           ",\"lost\":%" PRIu32 ",\"rtt_ns\":%" PRIu64,
            i == 0 ? "" : ",", static_cast<uint32_t>(path.entropy), static_cast<unsigned>(path.plane),
            state_word(path.state), used ? "true" : "false", path.sent, paths.losses(path),
            static_cast<uint64_t>(qp.mrc()->requester().recent_rtt(path.plane)));
+    add_causes(text, paths.retransmits(path));
+    *text += "}";
   }
   *text += "]";
 }
@@ -55,6 +65,7 @@ constexpr size_t kQueuePairsWithPaths = 64;
 void add_queue_pair(std::string* text, QueuePair& qp, bool with_paths) {
   append(text, "{\"qpn\":%" PRIu32 ",\"transport\":\"%s\",\"state\":\"%s\"", qp.qpn().value(), kind_of(qp),
          name_of(qp.state()));
+  add_causes(text, qp.retransmits());
   if (has_paths(qp)) {
     append(text, ",\"peer_qpn\":%" PRIu32 ",\"mtu\":%u,\"paths_active\":%zu,\"paths_all\":%zu",
            qp.connection().remote_qpn.value(), static_cast<unsigned>(qp.connection().mtu),

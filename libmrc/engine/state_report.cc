@@ -97,6 +97,7 @@ constexpr Named<Counters> kCounters[] = {
     {"retransmits_out_of_order", &Counters::retransmits_out_of_order},
     {"retransmits_timeout", &Counters::retransmits_timeout},
     {"retransmits_nack", &Counters::retransmits_nack},
+    {"retransmits_trimmed", &Counters::retransmits_trimmed},
     {"retransmits_port_down", &Counters::retransmits_port_down},
     {"retransmits_ack_lost", &Counters::retransmits_ack_lost},
     {"retransmits_not_ready", &Counters::retransmits_not_ready},
@@ -198,6 +199,14 @@ void add_trace(Text& text, EventTrace& trace, Nanoseconds now) {
   }
 }
 
+void add_causes(Text& text, const RetransmitCounts& counts) {
+  if (counts == RetransmitCounts{}) return;
+  text.add("  sent again:");
+  for (size_t i = 0; i < kRetransmitCauses; ++i)
+    if (counts[i] != 0) text.add(" %s=%u", kRetransmitCauseNames[i], counts[i]);
+  text.add("\n");
+}
+
 void add_queues(Text& text, QueuePair& qp) {
   const QueuePairConfig& config = qp.config();
   text.add("  send queue %llu of %u", static_cast<ull>(qp.send_queue().tail() - qp.send_queue().head()),
@@ -239,6 +248,7 @@ void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
       text.add("  oldest psn that is not acknowledged: %u\n", qp.oldest_unacknowledged().value());
     }
   }
+  add_causes(text, qp.retransmits());
   add_trace(text, qp.trace(), now);
 }
 

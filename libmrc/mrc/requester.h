@@ -11,6 +11,7 @@
 #include "libmrc/congestion/controller.h"
 #include "libmrc/containers/growing_ring.h"
 #include "libmrc/mrc/answers.h"
+#include "libmrc/path/retransmit_cause.h"
 #include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
@@ -103,6 +104,7 @@ class Requester {
 
   const SentPackets& sent() const { return sent_; }
   const RttEstimator& rtt() const { return rtt_; }
+  const RetransmitCounts& retransmits() const { return retransmits_; }
 
  private:
   // One message of the outgoing stream: a request of ours, or an answer to one of the peer's.
@@ -164,6 +166,7 @@ class Requester {
   Nanoseconds late_at(const SentPacket& packet) const;
   Nanoseconds measure(Nanoseconds now, Nanoseconds sent_at);
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
+  void count_retransmit(Context& cx, RetransmitCause cause, PathId path);
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
@@ -238,6 +241,8 @@ class Requester {
   uint32_t newly_packets_ = 0;               // credited by the SACK being worked on
   Nanoseconds newest_rtt_ = 0;               // sample of the SACK being worked on; 0 = none
   bool newest_rtt_short_ = false;            // of a packet that was not full
+
+  RetransmitCounts retransmits_{};
 
   // Receiver not ready.
   Nanoseconds not_ready_until_ = 0;

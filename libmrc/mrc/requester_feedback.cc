@@ -325,8 +325,10 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
   if (!sent_.lose(psn)) return;
   ++*cause;
   cx.note(why, psn, sent_.at(psn).path);
+  const bool silent = why == TraceEvent::kLostTimeout;
+  count_retransmit(cx, silent ? RetransmitCause::kTimeout : RetransmitCause::kGap, sent_.at(psn).path);
   const uint64_t bytes = nominal_size(sent_.at(psn).bytes);
-  cause == &cx.services.counters.retransmits_timeout ? control_->on_timeout(bytes) : control_->on_loss(bytes);
+  silent ? control_->on_timeout(bytes) : control_->on_loss(bytes);
   if (cx.now - last_needless_ > kReorderScaleDecay && reorder_scale_ > 1) {
     reorder_scale_ /= 2;
     last_needless_ = cx.now;
@@ -338,11 +340,17 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
   cx.note(TraceEvent::kPathBad, psn, packet.path);
 }
 
+void Requester::count_retransmit(Context& cx, RetransmitCause cause, PathId path) {
+  ++retransmits_[static_cast<size_t>(cause)];
+  cx.paths.count_retransmit(path, cause);
+}
+
 void Requester::on_port_down(Context& cx, Plane plane) {
   for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn) {
     if (sent_.at(psn).plane != plane || !sent_.lose(psn)) continue;
     ++cx.services.counters.retransmits_port_down;
     cx.note(TraceEvent::kLostPort, psn, sent_.at(psn).path);
+    count_retransmit(cx, RetransmitCause::kPortDown, sent_.at(psn).path);
     control_->forget(nominal_size(sent_.at(psn).bytes));
   }
 }
@@ -388,6 +396,8 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   if (neth.reason == NackReason::kTrimmed) cx.paths.trimmed(path);
   const bool last_hop = neth.reason == NackReason::kTrimmedLastHop;
   const bool trimmed = neth.reason == NackReason::kTrimmed || last_hop;
+  cx.services.counters.retransmits_trimmed += trimmed ? 1 : 0;
+  count_retransmit(cx, trimmed ? RetransmitCause::kTrim : RetransmitCause::kNack, path);
   const uint64_t bytes = nominal_size(sent_.at(neth.psn).bytes);
   if (trimmed && neth.vendor_info != 0) control_->on_degree(cx.now, neth.vendor_info);
   trimmed ? control_->on_trim_nack(cx.now, bytes, last_hop) : control_->on_resource_nack(bytes);
@@ -464,6 +474,7 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
   for (Psn at = psn; at < sent_.next(); ++at)
     if (sent_.lose(at)) {
       ++cx.services.counters.retransmits_not_ready;
+      ++retransmits_[static_cast<size_t>(RetransmitCause::kNotReady)];
       cx.note(TraceEvent::kLostNotReady, at);
       control_->forget(nominal_size(sent_.at(at).bytes));
     }

@@ -181,6 +181,7 @@ void Requester::nudge(Context& cx) {
   }
   if (!write_packet(cx, message, sent_.next() - 1, path, true, true, buffer)) return;
   ++cx.services.counters.retransmits_ack_lost;
+  ++retransmits_[static_cast<size_t>(RetransmitCause::kAckLost)];
   ++cx.services.counters.retransmissions_sent;
 }
 

@@ -22,6 +22,7 @@
 
 #include "libmrc/path/ev_entry.h"
 #include "libmrc/path/path_counters.h"
+#include "libmrc/path/retransmit_cause.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
 
@@ -100,7 +101,9 @@ struct PathTrouble {
   Nanoseconds probe_at = kNever;  // next probe; only while assumed bad
   Nanoseconds probe_backoff = 0;
   uint32_t losses = 0;
+  PathRetransmitCounts retransmits{};
 };
+static_assert(sizeof(PathTrouble) == 64);
 
 // Entries of a profile or a template, which path sets of many queue pairs may share.
 using EvEntries = std::shared_ptr<const std::vector<EvEntry>>;
@@ -143,6 +146,14 @@ class PathSet {
   // How many were lost by it.
   uint32_t losses(const Path& path) const {
     return troubles_.empty() ? 0 : troubles_[static_cast<size_t>(&path - paths_.data())].losses;
+  }
+  // What was sent by this path is sent again, by whichever.
+  void count_retransmit(PathId id, RetransmitCause cause) {
+    if (know_troubles()) ++trouble(path(id)).retransmits[static_cast<size_t>(cause)];
+  }
+  PathRetransmitCounts retransmits(const Path& path) const {
+    return troubles_.empty() ? PathRetransmitCounts{}
+                             : troubles_[static_cast<size_t>(&path - paths_.data())].retransmits;
   }
   // A packet sent as number `order` arrived by this path.
   [[gnu::hot]] void delivered(PathId id, uint64_t order) {

@@ -76,6 +76,7 @@ struct Counters {
   uint64_t retransmits_out_of_order = 0;  // more than a window has arrived behind it
   uint64_t retransmits_timeout = 0;
   uint64_t retransmits_nack = 0;
+  uint64_t retransmits_trimmed = 0;    // of these, a switch had trimmed it
   uint64_t retransmits_port_down = 0;  // under way when the local port lost its link
   uint64_t retransmits_ack_lost = 0;   // everything arrived, but the transport ACK did not
   uint64_t retransmits_not_ready = 0;  // the peer had no receive request

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "libmrc/path/path_set.h"
+#include "libmrc/path/retransmit_cause.h"
 #include "libmrc/peer/connection.h"
 #include "libmrc/qp/any_transport.h"
 #include "libmrc/wire/packet.h"
@@ -120,6 +121,13 @@ class QueuePair {
   // The first PSN of ours that the peer has not acknowledged: moves as the connection does.
   Psn oldest_unacknowledged() const {
     return transport_.call([](const auto& transport) { return transport.oldest_unacknowledged(); });
+  }
+
+  // How often it has sent packets again, by cause; since it was connected.
+  RetransmitCounts retransmits() const {
+    if (const MrcTransport* mrc_transport = mrc()) return mrc_transport->requester().retransmits();
+    const auto* rc = transport_.as<RcTransport>();
+    return rc != nullptr ? rc->retransmits() : RetransmitCounts{};
   }
 
   bool connected() const;  // RTR or beyond, not in error

@@ -138,7 +138,7 @@ bool RcRequester::send_packet(Context& cx, uint8_t* buffer) {
   const Psn behind = awaits ? request.last_psn + 1 : at_ + 1;
   if (again) {
     ++repeated_;
-    ++(cx.services.counters.*cause_);
+    count_retransmit(cx);
   } else {
     ++cx.services.counters.data_packets_sent;
     if (awaits) {

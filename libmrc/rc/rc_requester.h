@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "libmrc/path/retransmit_cause.h"
 #include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/retry.h"
 #include "libmrc/wire/packet.h"
@@ -44,6 +45,7 @@ class RcRequester {
   bool drained(const Context& cx) const { return cx.send_queue.head() == started_; }
   Nanoseconds next_deadline() const;
   Psn oldest() const { return oldest_; }  // the first that is not acknowledged
+  const RetransmitCounts& retransmits() const { return retransmits_; }
 
  private:
   // Sending.
@@ -74,8 +76,9 @@ class RcRequester {
   void on_not_ready(Context& cx, uint8_t timer);
   void on_refusal(const Aeth& aeth);
   bool place_answer(Context& cx, const SendRequest& request, const Packet& packet);
-  void go_back(Context& cx, uint64_t Counters::*cause);
-  void retry_from_oldest(Context& cx, uint64_t Counters::*cause);
+  void go_back(Context& cx, RetransmitCause cause);
+  void retry_from_oldest(Context& cx, RetransmitCause cause);
+  void count_retransmit(Context& cx);
 
   RetryPolicy retry_;
   uint32_t window_ = 0;  // packets
@@ -86,12 +89,13 @@ class RcRequester {
   uint64_t cursor_ = 0;   // send queue index of the request that holds at_
   uint64_t started_ = 0;  // send queue index of the first request that has no PSNs yet
   uint32_t answers_awaited_ = 0;
-  uint32_t answer_psns_ = 0;             // PSNs in [oldest_, next_) that belong to READs and atomics
-  uint32_t unasked_ = 0;                 // packets since an acknowledgement was asked for
-  uint64_t Counters::*cause_ = nullptr;  // why it went back
-  uint32_t repeated_ = 0;                // packets, since it went back or something was acknowledged
-  uint32_t repeat_limit_ = 0;            // for these
+  uint32_t answer_psns_ = 0;   // PSNs in [oldest_, next_) that belong to READs and atomics
+  uint32_t unasked_ = 0;       // packets since an acknowledgement was asked for
+  RetransmitCause cause_{};    // why it went back
+  uint32_t repeated_ = 0;      // packets, since it went back or something was acknowledged
+  uint32_t repeat_limit_ = 0;  // for these
 
+  RetransmitCounts retransmits_{};
   ExcusedTimer unmoved_;             // of retransmissions
   bool held_up_ = false;             // there is something to send, and the port has no room for it
   bool heard_ = false;               // of the peer, ever

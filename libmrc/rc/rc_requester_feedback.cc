@@ -47,7 +47,7 @@ void RcRequester::on_acknowledge(Context& cx, const Packet& packet) {
     on_not_ready(cx, aeth.rnr_timer());
   } else if (aeth.syndrome == Aeth::kNakSequenceError) {
     // IBTA 9.7.6: go back. While the receiver is not ready its time is not up yet.
-    if (cx.now >= not_ready_until_) retry_from_oldest(cx, &Counters::retransmits_sequence);
+    if (cx.now >= not_ready_until_) retry_from_oldest(cx, RetransmitCause::kGap);
   } else {
     on_refusal(aeth);
   }
@@ -182,7 +182,7 @@ bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Pa
 
 // ------------------------------------------------------------------------------------------- going back
 
-void RcRequester::go_back(Context& cx, uint64_t Counters::*cause) {
+void RcRequester::go_back(Context& cx, RetransmitCause cause) {
   if (!busy()) return;
   at_ = oldest_;
   cursor_ = cx.send_queue.head();
@@ -192,8 +192,16 @@ void RcRequester::go_back(Context& cx, uint64_t Counters::*cause) {
   repeat_limit_ = UINT32_MAX;
 }
 
+void RcRequester::count_retransmit(Context& cx) {
+  Counters& counters = cx.services.counters;
+  ++(cause_ == RetransmitCause::kTimeout    ? counters.retransmits_timeout
+     : cause_ == RetransmitCause::kNotReady ? counters.retransmits_not_ready
+                                            : counters.retransmits_sequence);
+  ++retransmits_[static_cast<size_t>(cause_)];
+}
+
 // IBTA 9.9.2: sequence errors and timeouts use up the same counter.
-void RcRequester::retry_from_oldest(Context& cx, uint64_t Counters::*cause) {
+void RcRequester::retry_from_oldest(Context& cx, RetransmitCause cause) {
   if (!retry_.charge()) {
     ++cx.services.counters.retry_exceeded;
     failure_ = CompletionStatus::kRetryExceeded;
@@ -207,7 +215,7 @@ void RcRequester::retry_from_oldest(Context& cx, uint64_t Counters::*cause) {
 void RcRequester::implied_nak(Context& cx) {
   if (failure_ || (implied_at_ && *implied_at_ == oldest_) || cx.now < not_ready_until_) return;
   implied_at_ = oldest_;
-  retry_from_oldest(cx, &Counters::retransmits_sequence);
+  retry_from_oldest(cx, RetransmitCause::kGap);
 }
 
 // IBTA 9.7.5, RNR NAK: nothing from this packet on was kept; it comes again after the peer's delay.
@@ -222,7 +230,7 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
   // The peer is alive. Soft-RoCE reports what followed as out of sequence each time, which is no failed
   // attempt.
   retry_.progress();
-  go_back(cx, &Counters::retransmits_not_ready);
+  go_back(cx, RetransmitCause::kNotReady);
   not_ready_until_ = cx.now + rnr_delay(timer);
   unmoved_.restart(not_ready_until_);
 }
@@ -237,7 +245,7 @@ void RcRequester::on_timer(Context& cx) {
   if (!waits() || timeout == 0 || not_ready_until_ != 0 || cx.now < unmoved_.since() + timeout) return;
   unmoved_.restart(cx.now);
   implied_at_.reset();
-  retry_from_oldest(cx, &Counters::retransmits_timeout);
+  retry_from_oldest(cx, RetransmitCause::kTimeout);
   repeat_limit_ = 1;
 }
 

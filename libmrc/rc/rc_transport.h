@@ -53,6 +53,7 @@ class RcTransport {
   }
   bool drained(const Context& cx) const { return requester_.drained(cx); }
   Psn oldest_unacknowledged() const { return requester_.oldest(); }
+  const RetransmitCounts& retransmits() const { return requester_.retransmits(); }
 
  private:
   void choose_path(Services& services);

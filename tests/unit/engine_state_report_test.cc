@@ -49,6 +49,48 @@ TEST(StateReport, TellsWhatAConnectionWaitsFor) {
   EXPECT_TRUE(says(done, "completions of sends: 1 pushed, 1 not polled")) << done;
 }
 
+// The counts of every place, of a queue pair in JSON, of which there is one.
+uint64_t sum_of(const std::string& text, const std::string& key, size_t from, size_t to) {
+  const std::string quoted = "\"" + key + "\":";
+  uint64_t sum = 0;
+  for (size_t at = text.find(quoted, from); at < to; at = text.find(quoted, at + 1))
+    sum += std::stoull(text.substr(at + quoted.size()));
+  return sum;
+}
+
+TEST(StateReport, TellsWhyPacketsWereSentAgain) {
+  PairOptions options;
+  options.timeout = 10 * kMillisecond;
+  WirePair pair(options);
+  int sent = 0;
+  for (auto& port : pair.a.ports)
+    port->drop = [&](const PipePort::Frame& frame) { return frame.size() > 500 && ++sent % 10 == 0; };
+  std::vector<uint8_t> data(200'000), there(data.size());
+  const Segment target = pair.segment(pair.b, there.data(), 200'000, kLocalWrite | kRemoteWrite);
+  SendRequest* request =
+      pair.post(pair.a, Operation::kWrite, 1, {pair.segment(pair.a, data.data(), 200'000, 0)});
+  request->remote_address = target.address;
+  request->remote_key = target.key;
+  pair.ring(pair.a);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }));
+  const Counters& counters = pair.a.engine->counters();
+  const uint64_t gaps =
+      counters.retransmits_same_path + counters.retransmits_reordering + counters.retransmits_out_of_order;
+  ASSERT_GT(gaps, 0u);
+  const std::string words = describe_state(*pair.a.engine, pair.now());
+  EXPECT_TRUE(says(words, "  sent again: gap=" + std::to_string(gaps))) << words;
+  // What is said of the queue pair, and of its paths together.
+  const std::string json = state_as_json(*pair.a.engine);
+  const size_t evs = json.find("\"evs\"");
+  const size_t end = json.find("\"counters\"");
+  ASSERT_LT(evs, end);
+  EXPECT_EQ(sum_of(json, "gap", 0, evs), gaps) << json;
+  EXPECT_EQ(sum_of(json, "gap", evs, end), gaps) << json;
+  EXPECT_EQ(sum_of(json, "timeout", 0, evs), counters.retransmits_timeout);
+  EXPECT_EQ(sum_of(json, "timeout", evs, end), counters.retransmits_timeout);
+  EXPECT_EQ(sum_of(json, "nack", 0, end), 0u);
+}
+
 TEST(StateReport, TellsOfEveryKindOfQueuePair) {
   for (const bool datagrams : {false, true}) {
     PairOptions options;

@@ -27,6 +27,7 @@ TEST(Rc, ASequenceErrorGoesBackOnce) {
   EXPECT_EQ(pair.b.engine->counters().out_of_sequence, 16u);
   EXPECT_EQ(pair.a.engine->counters().retransmits_sequence, 17u) << "everything from the lost one on";
   EXPECT_EQ(pair.a.engine->counters().retransmits_timeout, 0u);
+  EXPECT_EQ(pair.a.qp->retransmits()[static_cast<size_t>(RetransmitCause::kGap)], 17u);
 }
 
 TEST(Rc, ALostReadResponseIsAskedForFromTheGap) {

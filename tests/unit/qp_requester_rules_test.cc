@@ -302,6 +302,11 @@ TEST(RequesterRules, EveryNackReasonHasItsReaction) {
     world.nack(row.reason);
     EXPECT_EQ(world.sent_again(), 1u) << "at once";
     EXPECT_EQ(counters.retransmits_nack, 1u);
+    const bool trimmed = row.reason == NackReason::kTrimmed || row.reason == NackReason::kTrimmedLastHop;
+    EXPECT_EQ(counters.retransmits_trimmed, trimmed ? 1u : 0u);
+    RetransmitCounts causes{};
+    causes[static_cast<size_t>(trimmed ? RetransmitCause::kTrim : RetransmitCause::kNack)] = 1;
+    EXPECT_EQ(world.pair.a.qp->retransmits(), causes);
     EXPECT_EQ(counters.nacks_received_by[nack_index(row.reason)], 1u);
     EXPECT_EQ(counters.paths.skipped, row.penalises_path ? 1u : 0u);
     EXPECT_EQ(counters.paths_demoted, 0u);

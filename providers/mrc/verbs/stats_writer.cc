@@ -75,7 +75,14 @@ void StatsWriter::update(Engine& engine, Nanoseconds now) {
   set(page_->paths_all, paths.all);
   set(page_->payload_bytes_sent, counters.payload_bytes_sent);
   set(page_->payload_bytes_placed, counters.payload_bytes_placed);
-  set(page_->retransmits, counters.retransmits());
+  const Counters& c = counters;
+  set(page_->retransmits_gap, c.retransmits_same_path + c.retransmits_reordering +
+                                  c.retransmits_out_of_order + c.retransmits_sequence);
+  set(page_->retransmits_timeout, c.retransmits_timeout);
+  set(page_->retransmits_trim, c.retransmits_trimmed);
+  set(page_->retransmits_nack, c.retransmits_nack - c.retransmits_trimmed);
+  set(page_->retransmits_port_down, c.retransmits_port_down);
+  set(page_->retransmits_other, c.retransmits_ack_lost + c.retransmits_not_ready);
   set(page_->paths_demoted, counters.paths_demoted);
   set(page_->paths_restored, counters.paths_restored);
   set(page_->drops, all_drops(counters));

@@ -26,6 +26,7 @@ TotalValues values_of(const Counters& c) {
           c.retransmits_out_of_order,
           c.retransmits_timeout,
           c.retransmits_nack,
+          c.retransmits_trimmed,
           c.retransmits_port_down,
           c.retransmits_ack_lost,
           c.retransmits_not_ready,
