@@ -26,7 +26,7 @@ const std::vector<Group>& groups() {
     made[1].name = "faults";
     for (size_t i = 0; i <= static_cast<size_t>(FaultKind::kHostPause); ++i)
       made[1].items.emplace_back(to_string(static_cast<FaultKind>(i)));
-    for (const char* name : {"flap", "gray_link", "switch_dead", "host_cut_off"})
+    for (const char* name : {"flap", "gray_link", "switch_dead", "host_cut_off", "disorder"})
       made[1].items.emplace_back(name);
     made[2] = {"networks",
                {"1_tier",  "2_tiers",  "3_tiers",        "1_plane",  "8_planes",       "v4",
@@ -47,6 +47,7 @@ bool is_gray(const Fault& fault) {
 void name_faults(const SoakPlan& plan, const FaultPlan& faults, Picoseconds end,
                  std::set<std::string>* names) {
   if (plan.cut_off != kNoHost) names->insert("host_cut_off");
+  if (plan.disorder_hold != 0) names->insert("disorder");
   for (const Fault& fault : faults.faults()) {
     if (fault.begin >= end) continue;
     names->insert(to_string(fault.kind));

@@ -15,7 +15,7 @@ namespace mrc::sim {
 // Plain data: it goes through a pipe as it is.
 class Coverage {
  public:
-  static constexpr size_t kItems = 49;
+  static constexpr size_t kItems = 50;
 
   // One seed: what it drew, the faults that came before its end, the operations that completed.
   void note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds end, OperationSet completed);

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "libmrc/fault/fault_injector.h"
+#include "tests/sim/core/frame_headers.h"
 #include "tests/sim/fabric/fabric.h"
 #include "tests/sim/fabric/faults.h"
 #include "tests/sim/soak/soak_plan.h"
@@ -142,6 +144,7 @@ class Soak : private AlarmListener {
 
  private:
   void build();
+  std::unique_ptr<FaultInjector> disorder(uint32_t host) const;
   void join(const PlannedConnection& planned, uint32_t number);
   void open_datagrams(const DatagramConfig& planned, uint32_t number);
   void on_alarm(uint32_t) override;  // looks for progress
@@ -167,6 +170,17 @@ class Soak : private AlarmListener {
   SoakResult result_;
 };
 
+// Every host from a seed of its own.
+std::unique_ptr<FaultInjector> Soak::disorder(uint32_t host) const {
+  FaultRule rule;
+  rule.id = 1;
+  rule.kind = mrc::FaultKind::kDisorder;
+  rule.seed = mix(plan_.seed + 0xD150 + host);
+  rule.delay_ns = plan_.disorder_hold;
+  const FaultInjector::Counted rules[] = {{rule, nullptr}};
+  return std::make_unique<FaultInjector>(rules, FaultInjector::Config{Dscp::kTrimmed, host});
+}
+
 void Soak::build() {
   Random random(mix(plan_.seed + 0xB111D));
   const TransportConfig& transport = plan_.host.engine.transport;
@@ -184,6 +198,7 @@ void Soak::build() {
     }
     applications_.push_back(std::make_unique<SoakApplication>(fabric_.add_host(number, config)));
     applications_.back()->set_floor(floor);
+    if (plan_.disorder_hold != 0) applications_.back()->host().engine().set_faults(disorder(number), 0);
     applications_.back()->host().watch(true);
   }
   for (uint32_t i = 0; i < plan_.connections.size(); ++i) join(plan_.connections[i], i);
@@ -232,9 +247,10 @@ void Soak::join(const PlannedConnection& planned, uint32_t number) {
     ends[side]->add({pairs.end[side], flows[side], flows[1 - side], config.end[side].send_completions});
     if (plan_.shared_entries != 0)
       flows[side]->share(&ends[1 - side]->make_shared(plan_.shared_entries, kSharedPacketsMax * plan_.mtu));
-    // Plain RC and MRC 1.0 have no room for the proof.
-    if (!planned.plain_rc && !plan_.host.engine.transport.strict)
+    // Plain RC and MRC 1.0 have no room for the proof, and late completions come when they come.
+    if (!planned.plain_rc && !plan_.host.engine.transport.strict && plan_.disorder_hold == 0)
       flows[side]->expect_replies_in_order(flows[1 - side]);
+    if (plan_.disorder_hold != 0) flows[side]->expect_late_receives();
     if (cut_off) flows[side]->allow_failure();
   }
   for (CheckedFlow* flow : flows) flow->post_receives();

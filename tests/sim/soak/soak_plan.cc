@@ -194,6 +194,19 @@ void draw_interops(SoakPlan* plan) {
   if (checked && random.chance(0.5)) plan->interop[1].partition_key &= 0x7FFF;
 }
 
+void draw_disorder(SoakPlan* plan) {
+  Random random(mix(plan->seed + 0xD150));
+  if (!random.chance(0.2)) return;
+  plan->disorder_hold = random.between(2, 200) * kMicrosecond;
+  if (!plan->host.engine.transport.strict) return;
+  // MRC 2: a receive that is posted late ends the connection, and whoever hears late posts late. So all at
+  // once.
+  for (PlannedConnection& connection : plan->connections)
+    for (int side = 0; side < 2; ++side)
+      connection.receive_entries[side] =
+          std::max(connection.receive_entries[side], connection.flow[1 - side].messages);
+}
+
 }  // namespace
 
 bool SoakPlan::reads_differ() const {
@@ -232,6 +245,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t control
   draw_extras(&plan);
   draw_shared_receives(&plan);
   draw_interops(&plan);
+  draw_disorder(&plan);
   return plan;
 }
 
@@ -241,7 +255,7 @@ std::string SoakPlan::describe() const {
   std::snprintf(
       text, sizeof text,
       "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "
-      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s%s",
+      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s%s%s",
       topology.tiers, topology.host_count(), topology.planes, topology.spines, topology.host_gigabits,
       topology.spine_gigabits, topology.core_gigabits, host.v4 ? "v4" : "v6", mtu, connections.size(),
       transport.paths_per_plane, transport.window_packets, transport.window_bytes, transport.immediates_max,
@@ -249,7 +263,8 @@ std::string SoakPlan::describe() const {
       has_plain_rc() ? ", plain rc" : "", datagrams.empty() ? "" : ", datagrams",
       transport.dynamic_mpr ? ", dynamic mpr" : "", topology.queue.trim_bytes != 0 ? ", trimming" : "",
       topology.reroute ? ", rerouting" : "", shared_entries != 0 ? ", shared receives" : "",
-      reads_differ() ? ", readings differ" : "", cut_off != kNoHost ? ", one host cut off" : "");
+      reads_differ() ? ", readings differ" : "", cut_off != kNoHost ? ", one host cut off" : "",
+      disorder_hold != 0 ? ", disorder" : "");
   return text;
 }
 

@@ -45,6 +45,8 @@ struct SoakPlan {
   uint32_t cut_off = kNoHost;   // a host that loses all its links for good
   Picoseconds cut_off_at = 0;
   bool corrupting = false;  // some fault changes bytes
+  // Hosts place WRITEs and complete requests in every order that is legal, up to so late; 0 = as usual.
+  Nanoseconds disorder_hold = 0;
   uint64_t seed = 0;
 
   std::string describe() const;

@@ -35,6 +35,8 @@ class CheckedFlow {
   // The flow of the other direction. Whatever this one's sender had received of it when it posted a message
   // must be known to be complete when that message is reported: it may be the answer.
   void expect_replies_in_order(const CheckedFlow* reverse) { reverse_ = reverse; }
+  // Completions may be late: then the receiver is told when it is told, and not before the sender.
+  void expect_late_receives() { late_receives_ = true; }
   // The network may really end this connection.
   void allow_failure() { may_fail_ = true; }
   bool may_fail() const { return may_fail_; }
@@ -127,6 +129,7 @@ class CheckedFlow {
   uint32_t completed_ = 0;  // all before it are complete
   uint32_t posted_receives_ = 0;
   uint32_t told_ = 0;  // receives that were reported
+  bool late_receives_ = false;
   bool may_fail_ = false;
   bool failed_ = false;
   std::string failure_;

@@ -92,7 +92,10 @@ void DatagramFlow::post_sends() {
 }
 
 void DatagramFlow::post_receives() {
-  while (ReceiveRequest* request = receiver_->receive_queue().reserve()) {
+  // A buffer whose completion was not polled yet is not the application's.
+  while (posted_receives_ - taken_receives_ < config_.receive_entries) {
+    ReceiveRequest* request = receiver_->receive_queue().reserve();
+    if (request == nullptr) break;
     const uint64_t slot = posted_receives_++ % config_.receive_entries;
     request->work_id = slot;
     request->segment_count = 1;
@@ -120,6 +123,7 @@ bool DatagramFlow::on_sent(const Completion& completion) {
 }
 
 bool DatagramFlow::on_received(const Completion& completion) {
+  ++taken_receives_;
   if (completion.status != CompletionStatus::kSuccess || !completion.has_immediate ||
       completion.immediate >= next_)
     return fail("something arrived that was not sent");

@@ -60,6 +60,7 @@ class DatagramFlow {
   uint32_t next_ = 0;
   uint32_t completed_ = 0;
   uint64_t posted_receives_ = 0;
+  uint64_t taken_receives_ = 0;  // of these, completed
   uint64_t bytes_sent_ = 0;
   uint64_t bytes_received_ = 0;
   std::string failure_;
