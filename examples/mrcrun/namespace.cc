@@ -48,7 +48,8 @@ bool bind_mount(const std::string& from, const std::string& to) {
 
 bool mount_stage(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  return mount("mrcrun", path.c_str(), "tmpfs", MS_NOSUID, "mode=755,size=1m") == 0;
+  // A page for each file of a device, hundreds of them, and up to 16 devices; only what is used is taken.
+  return mount("mrcrun", path.c_str(), "tmpfs", MS_NOSUID, "mode=755,size=32m") == 0;
 }
 
 bool move_mount_to(const std::string& stage, const std::string& place) {

@@ -3,10 +3,11 @@
 # compare_builds.sh ROUNDS BUILD_A BUILD_B TOOL ARGUMENTS...: perftest on the devices of two builds in turn, in one run, since
 # machines have slow minutes. Prints what each round gave, the medians, and the median of the rounds' ratios B to A. Latencies
 # are perftest's typical ones, all else its averages (message rate with 64 bytes or fewer).
+# With MRC_BESIDE_B=COMMAND that runs beside each measurement of B (capture_cost.sh).
 #   tests/verbs/compare_builds.sh 9 ../before/build build ib_write_bw -s 65536 -n 20000
 set -euo pipefail
 cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.."
-(($# >= 4)) || { sed -n '3,6s/^# //p' tests/verbs/compare_builds.sh >&2; exit 2; }
+(($# >= 4)) || { sed -n '3,7s/^# //p' tests/verbs/compare_builds.sh >&2; exit 2; }
 . cmake/processes.sh
 rounds=$1 a=$(realpath "$2") b=$(realpath "$3")
 shift 3
@@ -37,8 +38,20 @@ measure() {
   MRC_RUNDIR=$run mrc_start "$scratch/server.log" "$bin/mrcrun" "$@" -d mrc0 -F -p "$port"
   local server=$mrc_pid
   mrc_await_listener "$port" "$server" || { cat "$scratch/server.log" >&2; exit 1; }
+  local beside=
+  if [[ $run == "$scratch/b" && -n ${MRC_BESIDE_B:-} ]]; then
+    local words
+    read -ra words <<<"$MRC_BESIDE_B"
+    MRC_RUNDIR=$run mrc_start "$scratch/beside.log" "${words[@]}"
+    beside=$mrc_pid
+  fi
   MRC_RUNDIR=$run "$bin/mrcrun" "$@" -d mrc0 -F -p "$port" 127.0.0.1 >"$scratch/client.log" 2>&1 || { cat "$scratch/client.log" >&2; exit 1; }
   wait "$server" || { cat "$scratch/server.log" >&2; exit 1; }
+  if [[ -n $beside ]]; then
+    kill -INT "$beside"
+    wait "$beside" || true
+    cat "$scratch/beside.log" >&2
+  fi
   mrc_started=()
   awk -v column="$column" '$1 ~ /^[0-9]+$/ && NF >= column { value = $column } END { print value }' "$scratch/client.log"
 }

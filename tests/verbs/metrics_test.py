@@ -49,9 +49,9 @@ def wait_until(condition, what, seconds=60):
         time.sleep(0.05)
 
 
-def write_some(environment):
+def write_some(environment, device='mrc0'):
     """Sends ITERATIONS messages of BYTES from one process to another; both end."""
-    words = [program('mrcrun'), 'ib_write_bw', '-d', 'mrc0', '-F', '-s', str(BYTES), '-n', str(ITERATIONS), '-p', str(PORT)]
+    words = [program('mrcrun'), 'ib_write_bw', '-d', device, '-F', '-s', str(BYTES), '-n', str(ITERATIONS), '-p', str(PORT)]
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         wait_until(lambda: is_listening(PORT), 'ib_write_bw listens')
         done = run(environment, *words, 'localhost')
@@ -126,21 +126,29 @@ def case_node_exporter(environment, folder):
     if run(environment, program('mrcrun'), '--view', 'true').returncode != 0:
         print('skipped: no view of /sys/class here')
         sys.exit(77)
-    del folder
-    write_some(environment)
+    settings = os.path.join(folder, 'mrc.toml')
+    with open(settings, 'w', encoding='ascii') as file:
+        file.write('[[device]]\nplanes = 2\n[[device]]\nplanes = 2\n')
+    environment = dict(environment, MRC_CONFIG=settings)
+    for device in ('mrc0', 'mrc1'):
+        write_some(environment, device)
     port = PORT + 1
     words = [program('mrcrun'), '--view', 'prometheus-node-exporter', '--collector.disable-defaults', '--collector.infiniband',
              f'--web.listen-address=127.0.0.1:{port}']
     with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as exporter:
         try:
             wait_until(lambda: is_listening(port) or exporter.poll() is not None, 'the exporter listens')
-            values = scrape(port)
-            before = values['node_infiniband_port_data_transmitted_bytes_total']
-            check(before >= ITERATIONS * BYTES, f'bytes transmitted: {before}, expected {ITERATIONS * BYTES}')
-            check(values['node_infiniband_port_data_received_bytes_total'] > 0, 'no bytes received')
-            write_some(environment)
-            after = scrape(port)['node_infiniband_port_data_transmitted_bytes_total']
-            check(after >= before + ITERATIONS * BYTES, f'bytes transmitted: {before}, and then {after}')
+            sent = 'node_infiniband_port_data_transmitted_bytes_total'
+            before = {}
+            for device in ('mrc0', 'mrc1'):
+                values = scrape(port, device)
+                before[device] = values[sent]
+                check(values[sent] >= ITERATIONS * BYTES, f'{device}, bytes transmitted: {values[sent]}, expected {ITERATIONS * BYTES}')
+                check(values['node_infiniband_port_data_received_bytes_total'] > 0, f'{device}: no bytes received')
+            write_some(environment, 'mrc1')
+            after = scrape(port, 'mrc1')[sent]
+            check(after >= before['mrc1'] + ITERATIONS * BYTES, f'mrc1, bytes transmitted: {before["mrc1"]}, and then {after}')
+            check(scrape(port, 'mrc0')[sent] == before['mrc0'], 'mrc0 counts what mrc1 does')
         finally:
             exporter.terminate()
 
@@ -150,11 +158,11 @@ def fetch(port, path='/metrics'):
         return answer.headers['Content-Type'], answer.read().decode()
 
 
-def scrape(port):
-    """Of port 1 of mrc0."""
+def scrape(port, device):
+    """Of port 1 of a device."""
     text = fetch(port)[1]
-    found = dict(re.findall(r'^(node_infiniband_\w+)\{device="mrc0",port="1"\} (\S+)$', text, re.MULTILINE))
-    check(found, f'nothing of mrc0: {text[:500]}')
+    found = dict(re.findall(rf'^(node_infiniband_\w+)\{{device="{device}",port="1"\}} (\S+)$', text, re.MULTILINE))
+    check(found, f'nothing of {device}: {text[:500]}')
     return {name: float(value) for name, value in found.items()}
 
 
