@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The device as a network interface, for programs that capture packets: a tap of the device's name in a
-// network namespace of this process's own, into which a child writes the packets of all programs of the run
-// directory. There is nobody in that namespace, so nothing answers them.
+// The devices as network interfaces, for programs that capture packets: a tap of each device's name in a
+// network namespace of this process's own, into which a child writes the packets that all programs of the run
+// directory have on that device. There is nobody in that namespace, so nothing answers them.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "dpdk_io/host/capture_page.h"
@@ -26,6 +27,9 @@ namespace mrc {
 namespace {
 
 volatile sig_atomic_t g_feeder_ends = 0;
+
+// By the name of its device.
+using Taps = std::map<std::string, int>;
 
 // False: errno is set.
 bool enter_network_namespace() {
@@ -64,7 +68,7 @@ int make_tap(const std::string& name) {
 }
 
 // Until the program has ended.
-void feed(int tap, CaptureListener& listener, pid_t program) {
+void feed(const Taps& taps, CaptureListener& listener, pid_t program) {
   constexpr uint64_t kLookNs = 100'000'000;
   const timespec pause{0, 200'000};
   CapturedFrame frame;
@@ -74,14 +78,18 @@ void feed(int tap, CaptureListener& listener, pid_t program) {
       listener.renew(now);
       next = now + kLookNs;
     }
-    if (!listener.take(&frame))
+    if (!listener.take(&frame)) {
       nanosleep(&pause, nullptr);
-    else if (write(tap, frame.bytes.data(), frame.bytes.size()) < 0 && errno != EIO && errno != EINVAL)
+      continue;
+    }
+    const auto tap = taps.find(frame.device);
+    if (tap == taps.end()) continue;  // a program with other settings
+    if (write(tap->second, frame.bytes.data(), frame.bytes.size()) < 0 && errno != EIO && errno != EINVAL)
       return;  // EIO: somebody has taken the interface down
   }
 }
 
-[[noreturn]] void be_feeder(int tap, const std::string& run_directory, pid_t program) {
+[[noreturn]] void be_feeder(const Taps& taps, const std::string& run_directory, pid_t program) {
   // A terminal's ^C is for the program, which may have something to say yet.
   signal(SIGINT, SIG_IGN);
   signal(SIGTERM, [](int) { g_feeder_ends = 1; });
@@ -92,30 +100,36 @@ void feed(int tap, CaptureListener& listener, pid_t program) {
   for (int fd = 0; nothing >= 0 && fd < 3; ++fd) dup2(nothing, fd);
   CaptureListener::give_way();
   std::string error;
-  if (const auto listener = CaptureListener::open(run_directory, true, &error)) feed(tap, *listener, program);
+  if (const auto listener = CaptureListener::open(run_directory, true, &error))
+    feed(taps, *listener, program);
   _exit(0);
 }
 
 }  // namespace
 
-bool show_interface(const std::string& run_directory, const std::string& device, std::string* error) {
+bool show_interfaces(const std::string& run_directory, const std::vector<std::string>& devices,
+                     std::string* error) {
   if (!enter_network_namespace()) {
     *error = std::string("a network of its own cannot be made for the program: ") + std::strerror(errno) +
              "; allow unprivileged user namespaces, run it as root, or use 'mrcctl capture'";
     return false;
   }
-  const int tap = make_tap(device);
-  if (tap < 0) {
-    *error = "the interface " + device + " cannot be made: " + std::strerror(errno) +
-             "; /dev/net/tun must be there, or use 'mrcctl capture'";
-    return false;
+  Taps taps;
+  for (const std::string& device : devices) {
+    const int tap = make_tap(device);
+    if (tap < 0) {
+      *error = "the interface " + device + " cannot be made: " + std::strerror(errno) +
+               "; /dev/net/tun must be there, or use 'mrcctl capture'";
+      return false;
+    }
+    taps[device] = tap;
   }
   const pid_t program = getpid();
   const pid_t child = fork();
-  if (child == 0) be_feeder(tap, run_directory, program);
+  if (child == 0) be_feeder(taps, run_directory, program);
   if (child < 0) *error = std::string("no process for its packets: ") + std::strerror(errno);
-  // The interface lives as long as the child.
-  close(tap);
+  // The interfaces live as long as the child.
+  for (const auto& [device, tap] : taps) close(tap);
   return child > 0;
 }
 

@@ -29,8 +29,9 @@ Runs COMMAND and everything it starts with the RDMA device mrc0 visible to libib
   mrcrun ib_write_bw -d mrc0 127.0.0.1
   --view    shows the device in /sys/class itself and the provider in /etc/libibverbs.d, for programs that
             look there (UCX does), instead of setting SYSFS_PATH and IBV_DRIVERS
-  --capture for programs that capture packets: mrc0 is a network interface, too, the only one, on which
-            the packets of all programs of the run directory are seen: mrcrun --capture tcpdump -i mrc0
+  --capture for programs that capture packets: mrc0 (and every other device) is a network interface, too, and
+            there are no others; the packets of all programs of the run directory are seen there:
+            mrcrun --capture tcpdump -i mrc0
 No privilege is needed. COMMAND is executed in the place of mrcrun: pid, signals and exit status are its own.
 If COMMAND cannot be executed the status is 127 or 126; if mrcrun cannot prepare for it, 125.
 
@@ -52,8 +53,10 @@ bool prepare(bool view, bool capture, std::string* error) {
   if (provider.empty()) return false;
   // Broken settings are for the program to report: it may not even use the device.
   std::vector<std::string> files;
+  std::vector<std::string> names;
   for (const DeviceConfig& device : provider::all_device_settings()) {
     files.push_back(provider::device_file_name(device.name));
+    names.push_back(device.name);
     if (device.name.compare(0, 3, "mrc") == 0) continue;
     *error = "the device is called " + device.name +
              "; its name must begin with mrc; change it in the configuration";
@@ -65,7 +68,7 @@ bool prepare(bool view, bool capture, std::string* error) {
   if (view && !show_in_place(run_directory, provider, error)) return false;
   if (!view && !make_sysfs_view(run_directory, &sysfs, error)) return false;
   if (!provide_device_files(run_directory, files, error)) return false;
-  if (capture && !show_interface(run_directory, provider::device_settings().name, error)) return false;
+  if (capture && !show_interfaces(run_directory, names, error)) return false;
   if (!hide_rdma_netlink(error)) return false;
   if (view) {
     unsetenv("SYSFS_PATH");

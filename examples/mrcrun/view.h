@@ -20,9 +20,10 @@ bool show_in_place(const std::string& run_directory, const std::string& provider
 bool provide_device_files(const std::string& run_directory, const std::vector<std::string>& files,
                           std::string* error);
 
-// An interface with the device's name, on which programs that capture see the packets of all programs of the
-// run directory; in a network namespace of this process's own. False: `error` says why.
-bool show_interface(const std::string& run_directory, const std::string& device, std::string* error);
+// An interface for each device, with its name, on which programs that capture see its packets of all programs
+// of the run directory; in a network namespace of this process's own. False: `error` says why.
+bool show_interfaces(const std::string& run_directory, const std::vector<std::string>& devices,
+                     std::string* error);
 
 // With RDMA netlink in the kernel libibverbs would ask only that. False: `error` says why.
 bool hide_rdma_netlink(std::string* error);

@@ -26,8 +26,9 @@ def program(name):
 class Pair:
     """ib_write_bw with itself until end(), from the moment that both sides run."""
 
-    def __init__(self, environment, seconds=200):
-        words = [program('mrcrun'), 'ib_write_bw', '-d', 'mrc0', '-F', '-s', '8192', '-D', str(seconds), '-p', str(PORT)]
+    def __init__(self, environment, seconds=200, device='mrc0', port=PORT):
+        words = [program('mrcrun'), 'ib_write_bw', '-d', device, '-F', '-s', '8192', '-D', str(seconds), '-p', str(port)]
+        self.port = port
         keep = {'env': environment, 'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True}
         self.server = subprocess.Popen(words, **keep)
         self.wait_for_port()
@@ -37,7 +38,7 @@ class Pair:
         end = time.monotonic() + 60
         while True:
             with open('/proc/net/tcp6', encoding='ascii') as six, open('/proc/net/tcp', encoding='ascii') as four:
-                if re.search(rf':{PORT:04X} \S+ 0A', six.read() + four.read()):
+                if re.search(rf':{self.port:04X} \S+ 0A', six.read() + four.read()):
                     return
             check(self.server.poll() is None and time.monotonic() < end, f'the server: {self.server.poll()}')
             time.sleep(0.05)
@@ -180,6 +181,31 @@ def case_tcpdump(environment, folder):
         check(done.returncode == 0, f'{name}: status {done.returncode}, expected 0: {done.stderr}')
         seen |= check_both_ways(file)
     check(len(seen) == 2, f'packets to the queue pairs {seen}, expected two')
+    wait_for_nobody(environment['MRC_RUNDIR'])
+
+
+def case_devices(environment, folder):
+    """With two devices there are two interfaces, and on each what is sent there."""
+    settings = os.path.join(folder, 'mrc.toml')
+    with open(settings, 'w', encoding='ascii') as file:
+        file.write('[[device]]\nplanes = 4\n[[device]]\nplanes = 2\n')
+    environment = dict(environment, MRC_CONFIG=settings)
+    needs_interface(environment)
+    pair = Pair(environment, device='mrc1', port=PORT + 1)
+    try:
+        numbers = {}
+        for device in ('mrc0', 'mrc1'):
+            file = os.path.join(folder, device)
+            done = subprocess.run([program('mrcrun'), '--capture', 'tcpdump', '-Z', 'root', '-c', '600', '-i', device, '-w', file],
+                                  env=environment, text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            check(done.returncode == 0, f'tcpdump -i {device}: status {done.returncode}, expected 0: {done.stderr}')
+            numbers[device] = check_both_ways(file)
+        said = capture(environment, os.path.join(folder, 'all'), '--device', 'mrc1', '--count', '100')
+        numbers['mrcctl'] = check_both_ways(os.path.join(folder, 'all'))
+        check(numbers['mrc0'] and numbers['mrc1'] and not numbers['mrc0'] & numbers['mrc1'] and
+              numbers['mrcctl'] <= numbers['mrc1'], f'queue pairs by interface: {numbers}; {said.stderr}')
+    finally:
+        pair.end()
     wait_for_nobody(environment['MRC_RUNDIR'])
 
 
