@@ -2,6 +2,8 @@
 // What the findings mean.
 #include "examples/mrcctl/doctor.h"
 
+#include <algorithm>
+
 namespace mrc {
 namespace {
 
@@ -18,6 +20,13 @@ class Report {
   Advice advice;
   bool broken = false;
 };
+
+// "mrc0, mrc1".
+std::string names_of(const Findings& found) {
+  std::string names;
+  for (const DeviceFindings& device : found.devices) names += (names.empty() ? "" : ", ") + device.name;
+  return names;
+}
 
 void check_software(const Findings& found, Report* report) {
   if (found.libibverbs_abi == 0)
@@ -55,48 +64,57 @@ void check_kernel(const Findings& found, Report* report) {
       report->note(
           "the kernel can load RDMA (ib_core), and any verbs program makes it do so; then libibverbs asks "
           "the kernel only and does not see " +
-          found.device + ". mrcrun hides it; 'mrcctl install --blacklist-ib-core' ends it");
+          names_of(found) + ". mrcrun hides it; 'mrcctl install --blacklist-ib-core' ends it");
       break;
     case KernelRdma::kLoaded:
       report->note("kernel RDMA is loaded (ib_core): libibverbs asks the kernel only and does not see " +
-                   found.device + " unless mrcrun hides it");
+                   names_of(found) + " unless mrcrun hides it");
       break;
   }
+}
+
+void check_device(const DeviceFindings& device, Report* report) {
+  if (device.gids == 0)
+    report->bad("no network interface that is up has an address: " + device.name +
+                " has no GID; give one an address");
+  else
+    report->good(device.name + " has " + std::to_string(device.gids) + (device.gids == 1 ? " GID" : " GIDs"));
+  if (device.device_file)
+    report->good("/dev/infiniband/uverbs-" + device.name + " is there");
+  else
+    report->note("/dev/infiniband/uverbs-" + device.name + " is missing: mrcrun shows one to its program");
+  if (device.in_sys_class) report->good("/sys/class/infiniband/" + device.name + " is there");
 }
 
 void check_place(const Findings& found, Report* report) {
   if (!found.settings_error.empty()) report->bad(found.settings_error);
   if (!found.run_directory_error.empty()) report->bad(found.run_directory_error);
-  if (found.gids == 0)
-    report->bad("no network interface that is up has an address: " + found.device +
-                " has no GID; give one an address");
-  else
-    report->good(std::to_string(found.gids) + (found.gids == 1 ? " GID" : " GIDs"));
-  if (found.device_file)
-    report->good("/dev/infiniband/uverbs-" + found.device + " is there");
-  else
-    report->note("/dev/infiniband/uverbs-" + found.device + " is missing: mrcrun shows one to its program");
-  if (found.in_sys_class) report->good("/sys/class/infiniband/" + found.device + " is there");
+  for (const DeviceFindings& device : found.devices) check_device(device, report);
   if (found.broker)
     report->good("command files come from mrcd");
   else if (found.root && !found.fuse)
     report->note("no FUSE here: command files only by redirection inside libibverbs, which is the default");
 }
 
-// Whether programs find the device as they are.
+// Whether programs find the devices as they are.
 bool visible(const Findings& found) {
-  const bool tree = found.in_sys_class || found.sysfs_path_good;
-  return tree && found.device_file && found.driver_file_good && found.kernel_rdma != KernelRdma::kLoaded;
+  const bool there =
+      std::all_of(found.devices.begin(), found.devices.end(), [](const DeviceFindings& device) {
+        return (device.in_sys_class || device.sysfs_path_good) && device.device_file;
+      });
+  return there && found.driver_file_good && found.kernel_rdma != KernelRdma::kLoaded;
 }
 
 // Empty: mrcrun works. Otherwise why it does not.
 std::string against_mrcrun(const Findings& found) {
-  if (!found.device_file && !found.root && !found.user_namespaces)
+  const auto missing = std::find_if(found.devices.begin(), found.devices.end(),
+                                    [](const DeviceFindings& device) { return !device.device_file; });
+  if (missing != found.devices.end() && !found.root && !found.user_namespaces)
     return "mrcrun can show no device file, because unprivileged user namespaces are forbidden: allow them "
            "(kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns), or as root: "
            "mkdir -p "
            "/dev/infiniband && ln -s ../null /dev/infiniband/uverbs-" +
-           found.device;
+           missing->name;
   if (found.kernel_rdma != KernelRdma::kNone && !found.seccomp)
     return "mrcrun cannot hide the kernel's RDMA, because there are no seccomp filters: unload ib_core and "
            "blacklist "
@@ -112,21 +130,22 @@ Advice advise(const Findings& found) {
   check_kernel(found, &report);
   check_place(found, &report);
   Advice& advice = report.advice;
+  const std::string names = names_of(found);
+  const std::string& last = found.devices.back().name;
   const std::string obstacle = against_mrcrun(found);
   if (report.broken) {
-    advice.lines.push_back("=> " + found.device + " cannot be used before the problems above are solved.");
+    advice.lines.push_back("=> " + names + " cannot be used before the problems above are solved.");
   } else if (visible(found)) {
     advice.usable = true;
-    advice.lines.push_back("=> Programs find " + found.device + " by themselves. Try: ibv_devinfo -d " +
-                           found.device);
+    advice.lines.push_back("=> Programs find " + names + " by themselves. Try: ibv_devinfo -d " + last);
   } else if (obstacle.empty()) {
     advice.usable = true;
     const bool in_place = found.root || found.user_namespaces;
     advice.lines.push_back(
-        "=> Start programs with mrcrun. Try: mrcrun ibv_devinfo -d " + found.device +
+        "=> Start programs with mrcrun. Try: mrcrun ibv_devinfo -d " + last +
         (in_place ? "; for programs that read /sys/class themselves: mrcrun --view PROGRAM" : ""));
   } else {
-    advice.lines.push_back("=> " + found.device + " cannot be used: " + obstacle);
+    advice.lines.push_back("=> " + names + " cannot be used: " + obstacle);
   }
   return advice;
 }

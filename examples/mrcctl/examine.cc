@@ -130,31 +130,39 @@ bool broker_answers() {
   return true;
 }
 
+DeviceFindings examine(const DeviceConfig& device) {
+  DeviceFindings found;
+  found.name = device.name;
+  found.device_file = is_device_file("/dev/infiniband/" + provider::device_file_name(device.name));
+  found.in_sys_class = exists("/sys/class/infiniband/" + device.name + "/node_type");
+  if (const char* tree = getenv("SYSFS_PATH"); tree != nullptr)
+    found.sysfs_path_good = exists(std::string(tree) + "/class/infiniband/" + device.name + "/node_type");
+  found.gids = static_cast<int>(provider::read_gid_table(device).entries.size());
+  return found;
+}
+
 }  // namespace
 
 Findings examine() {
   Findings found;
-  DeviceConfig config;
-  if (load_device_config(&config, &found.settings_error)) {
-    found.device = config.name;
+  std::vector<DeviceConfig> devices;
+  if (load_device_configs(&devices, &found.settings_error))
     found.settings_error.clear();
-  }
+  else
+    devices.assign(1, DeviceConfig{});
+  found.devices.clear();
+  for (const DeviceConfig& device : devices) found.devices.push_back(examine(device));
   std::string directory;
   if (open_run_directory(&directory, &found.run_directory_error)) found.run_directory_error.clear();
   found.libibverbs_abi = find_libibverbs_abi();
   found.provider_file = find_provider();
   read_driver_file(&found);
   found.kernel_rdma = find_kernel_rdma();
-  found.device_file = is_device_file("/dev/infiniband/" + provider::device_file_name(found.device));
-  found.in_sys_class = exists("/sys/class/infiniband/" + found.device + "/node_type");
-  if (const char* tree = getenv("SYSFS_PATH"); tree != nullptr)
-    found.sysfs_path_good = exists(std::string(tree) + "/class/infiniband/" + found.device + "/node_type");
   found.root = geteuid() == 0;
   found.user_namespaces = works_in_child([] { return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0; });
   found.seccomp = may_filter();
   found.fuse = may_open("/dev/fuse");
   found.broker = broker_answers();
-  found.gids = static_cast<int>(provider::read_gid_table().entries.size());
   return found;
 }
 

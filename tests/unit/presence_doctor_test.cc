@@ -13,14 +13,14 @@ Findings ordinary() {
   found.libibverbs_abi = 34;
   found.provider_file = "/there/lib/libmrc-rdmav34.so";
   found.user_namespaces = found.seccomp = true;
-  found.gids = 2;
+  found.devices[0].gids = 2;
   return found;
 }
 
 Findings installed() {
   Findings found = ordinary();
   found.driver_file = "/there/lib/libmrc";
-  found.driver_file_good = found.device_file = found.in_sys_class = true;
+  found.driver_file_good = found.devices[0].device_file = found.devices[0].in_sys_class = true;
   return found;
 }
 
@@ -79,7 +79,7 @@ TEST(Doctor, NoUserNamespacesAndNoDeviceFile) {
 TEST(Doctor, NoUserNamespacesButDeviceFile) {
   Findings found = ordinary();
   found.user_namespaces = false;
-  found.device_file = true;
+  found.devices[0].device_file = true;
   const Advice advice = advise(found);
   EXPECT_TRUE(advice.usable);
   EXPECT_FALSE(says(advice, "--view"));
@@ -117,8 +117,24 @@ TEST(Doctor, NoFuse) {
 
 TEST(Doctor, NoAddress) {
   Findings found = ordinary();
-  found.gids = 0;
+  found.devices[0].gids = 0;
   EXPECT_FALSE(advise(found).usable);
+}
+
+TEST(Doctor, EveryDeviceCounts) {
+  Findings found = installed();
+  found.devices.push_back({"mrc1", false, false, false, 1});
+  Advice advice = advise(found);
+  EXPECT_TRUE(advice.usable);
+  EXPECT_TRUE(says(advice, "/dev/infiniband/uverbs-mrc1 is missing"));
+  EXPECT_TRUE(says(advice, "=> Start programs with mrcrun")) << "the second is not seen otherwise";
+  found.devices[1].device_file = found.devices[1].in_sys_class = true;
+  advice = advise(found);
+  EXPECT_TRUE(says(advice, "=> Programs find mrc0, mrc1 by themselves"));
+  found.devices[1].gids = 0;
+  advice = advise(found);
+  EXPECT_FALSE(advice.usable);
+  EXPECT_TRUE(says(advice, "mrc1 has no GID"));
 }
 
 TEST(Doctor, BadSettings) {

@@ -51,4 +51,6 @@ assert json.load(sys.stdin)["faults"][0]["hits"] > 0' || fail 'nothing was dropp
 got=0
 "$bin/mrcctl" --device mrc7 planes >"$scratch/none.log" 2>&1 || got=$?
 ((got == 2)) || fail 'a device that is not there was taken'
+"$bin/mrcctl" doctor >"$scratch/doctor.log" || true  # whether the machine is good is not the question
+for device in mrc0 mrc1; do grep -q "$device has 1 GID" "$scratch/doctor.log" || fail "the doctor knows nothing of $device"; done
 echo 'two devices, each its own'
