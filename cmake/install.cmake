@@ -65,11 +65,13 @@ endforeach()
 # --- programs ---
 set(MRC_PROGRAMS mrcrun mrcctl mrc_top mrc_bench mrc_lab mrc_perf)
 install(TARGETS ${MRC_PROGRAMS} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT programs)
-# It finds libmrc from its own place; where the system looks anyway it need not say so.
-install(CODE "
-  if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
-    file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}/usr/${CMAKE_INSTALL_BINDIR}/mrc_perf\")
-  endif()" COMPONENT programs)
+# They find libmrc from their own place; where the system looks anyway they need not say so.
+foreach(program mrcctl mrc_perf)
+  install(CODE "
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+      file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}/usr/${CMAKE_INSTALL_BINDIR}/${program}\")
+    endif()" COMPONENT programs)
+endforeach()
 install(TARGETS mrcd RUNTIME DESTINATION ${CMAKE_INSTALL_SBINDIR} COMPONENT programs)
 install(CODE "${when_installed}
   configure_file(\"\${sources}/mrcd.service.in\" \"\${generated}/mrcd.service\" @ONLY)
@@ -120,7 +122,8 @@ set(families
   mrc_ctl_create_ev_event_cq:mrc_ctl_poll_ev_event
   mrc_ctl_ep_batch_send_wait:
   mrcdv_create_qp:mrcdv_modify_qp,mrcdv_query_qp,mrcdv_query_paths,mrcdv_query_spray,mrcdv_is_supported,mrcdv_query_device
-  mrcdv_add_fault:mrcdv_remove_fault,mrcdv_query_faults)
+  mrcdv_add_fault:mrcdv_remove_fault,mrcdv_query_faults
+  mrcdv_modify_denied_links:mrcdv_query_denied_links,mrcdv_query_profiles)
 foreach(family ${families})
   string(REGEX MATCHALL "[a-z_]+" names ${family})
   list(POP_FRONT names page)

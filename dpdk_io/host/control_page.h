@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What a controller has told the devices of a run directory: profiles, denied paths, ports that are switched
-// off. A file there, mapped by every process; it outlives them. Below it is plain data, and what it means is
-// said by whoever writes and reads it.
+// What a controller has told the devices of a run directory: profiles, denied paths and links, ports that are
+// switched off. A file there, mapped by every process; it outlives them. Below it is plain data, and what it
+// means is said by whoever writes and reads it.
 //
 // There are two copies of the state. A change is written to the one that is not in use, and then a number,
 // which also says which copy counts, is raised: who dies in the middle leaves the old state, and who has it
@@ -27,6 +27,7 @@ inline constexpr uint32_t kControlEvs = 8192;     // of all profiles
 inline constexpr uint32_t kControlEvsEach = 4096;
 inline constexpr uint32_t kControlFields = 32;
 inline constexpr uint32_t kControlVendorBytes = 128;
+inline constexpr uint32_t kControlLinks = 1024;
 
 struct ControlEv {
   uint8_t bytes[32];
@@ -76,9 +77,17 @@ struct ControlCongestion {
   uint8_t vendor[kControlVendorBytes];
 };
 
+// Of an SRv6 fabric, by its uSIDs.
+struct ControlLink {
+  uint16_t one;
+  uint16_t other;  // 0: all links of the first
+};
+
 struct ControlState {
   uint32_t ports_disabled;  // bit N: plane N
   uint32_t ev_count;
+  uint32_t denied_link_count;
+  ControlLink denied_links[kControlLinks];
   ControlFormat formats[kControlFormats];
   ControlPaths paths[kControlProfiles];
   ControlCongestion congestion[kControlProfiles];
@@ -95,7 +104,8 @@ struct ControlEvent {
 class ControlPage {
  public:
   enum class Kind : uint8_t { kPaths, kCongestion };
-  static constexpr const char* kFileName = "control";
+  // With the number of its layout: a file that an older version has left is none of ours.
+  static constexpr const char* kFileName = "control2";
   static constexpr uint32_t kEvents = 1024;
 
   // The page of this user's run directory, or, for who has CAP_NET_ADMIN, of another user's that MRC_RUNDIR
@@ -145,7 +155,7 @@ class ControlPage {
   };
   struct Page {
     static constexpr uint32_t kMagic = 0x4D524350;  // "MRCP"
-    static constexpr uint32_t kLayout = 1;
+    static constexpr uint32_t kLayout = 2;
     std::atomic<uint32_t> magic;
     std::atomic<uint32_t> layout;
     alignas(64) std::atomic<uint64_t> generation;  // its last bit: the copy that counts

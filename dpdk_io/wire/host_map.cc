@@ -101,7 +101,8 @@ std::optional<IpAddress> HostMap::outer_source(Plane plane) const {
 std::optional<EvEntry> HostMap::path_back(const IpAddress& destination, Plane plane, Entropy entropy) const {
   const auto way = list()->paths_to(destination);
   if (!way || is_local_(destination)) return std::nullopt;
-  EvEntry path = way->entry(plane, split_entropy(entropy).source_port % way->paths());
+  // The one that the EV names, as make_entropy() does.
+  EvEntry path = way->entry(plane, split_entropy(entropy).source_port % kUplinksMax % way->paths());
   path.entropy = entropy;
   return path;
 }

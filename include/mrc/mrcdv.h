@@ -122,6 +122,28 @@ struct mrcdv_fault {
  * Returns how many there are, or a negative value of errno. */
 int mrcdv_query_faults(struct ibv_context* context, struct mrcdv_fault* faults, int count);
 
+/* A link of an SRv6 fabric: two uSIDs that follow each other in a route, in either direction. */
+struct mrcdv_link {
+  uint16_t usid;
+  uint16_t other; /* 0: all links of the first */
+};
+
+enum mrcdv_links_op { MRCDV_LINKS_REPLACE, MRCDV_LINKS_ADD, MRCDV_LINKS_REMOVE };
+
+/* Which links no path of a device may lead over, to whatever destination; for all programs of the run
+ * directory, running or not, until it is changed again. A queue pair to which only such paths would be left
+ * keeps all it has. Who may do this is said in mrc_ctl.h. 0 or a value of errno; ENOMEM: there are too many.
+ */
+int mrcdv_modify_denied_links(struct ibv_context* context, enum mrcdv_links_op op,
+                              const struct mrcdv_link* links, int count);
+/* At most `count` of them. Returns how many there are, or a negative value of errno. */
+int mrcdv_query_denied_links(struct ibv_context* context, struct mrcdv_link* links, int count);
+
+/* Which profiles of mrc_ctl.h there are. */
+enum mrcdv_profile_kind { MRCDV_PROFILE_EV_FMT, MRCDV_PROFILE_EV, MRCDV_PROFILE_CC };
+/* At most `count` of their numbers. Returns how many there are, or a negative value of errno. */
+int mrcdv_query_profiles(struct ibv_context* context, enum mrcdv_profile_kind kind, uint64_t* ids, int count);
+
 #ifdef __cplusplus
 }
 #endif

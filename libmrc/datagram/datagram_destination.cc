@@ -99,11 +99,14 @@ PlaneMask DatagramDestinations::heard_planes(const Context& cx, PlaneMask usable
 std::optional<EvEntry> DatagramDestinations::draw(const DatagramDestination& destination, PlaneMask planes,
                                                   uint64_t number) const {
   if (!destination.paths.empty()) {
+    std::optional<EvEntry> denied;  // only if there is nothing else
     for (size_t i = 0; i < destination.paths.size(); ++i) {
       const EvEntry& entry = destination.paths[(number + i) % destination.paths.size()];
-      if ((planes >> entry.plane & 1) != 0) return entry;
+      if ((planes >> entry.plane & 1) == 0) continue;
+      if (!entry.denied) return entry;
+      if (!denied) denied = entry;
     }
-    return std::nullopt;
+    return denied;
   }
   for (uint64_t skip = number % static_cast<unsigned>(std::popcount(planes)); skip > 0; --skip)
     planes &= planes - 1;

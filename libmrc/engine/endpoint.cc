@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // MRC 12.S11, 1.6: endpoint operations, connectionless, to and from QPN 2.
 #include <algorithm>
+#include <array>
 
 #include "libmrc/engine/engine.h"
 #include "libmrc/mrc/negotiation.h"
 #include "libmrc/wire/frame.h"
+#include "libmrc/wire/srv6.h"
 #include "libmrc/work/ev_probe.h"
 
 namespace mrc {
@@ -12,6 +14,7 @@ namespace mrc {
 void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
   if (packet.bth.opcode == Opcode::kEndpointRequest) {
     ++counters_.endpoint_requests_received;
+    if (is_of_this_host(packet)) return take_own_probe(packet, plane, now);
     if (packet.erth.operation == EndpointOperation::kPortStatusUpdate && !take_port_update(packet, now))
       return;
     if (answers(packet, plane)) answer_endpoint(packet, plane, now);
@@ -20,6 +23,29 @@ void Engine::on_endpoint(const Packet& packet, Plane plane, Nanoseconds now) {
   } else {
     ++counters_.drops_unsupported;
   }
+}
+
+// Whether a switch has sent back what a process of this host has sent by a source route.
+bool Engine::is_of_this_host(const Packet& request) {
+  return request.srv6 && request.source == request.destination;
+}
+
+// Such a request is its own answer, and nobody else's: other processes of this host hear it, too.
+void Engine::take_own_probe(const Packet& packet, Plane plane, Nanoseconds now) {
+  const auto id = static_cast<uint16_t>(packet.bth.psn.value());
+  const EndpointRequests::Asker* asker = endpoint_requests_.asker_of(id);
+  const bool ours = asker != nullptr && asker->is_probe && asker->destination == packet.source &&
+                    to_wire_timestamp(asker->sent_at, packet.erth.time.coarse) == packet.erth.time.timestamp;
+  if (!ours) return;
+  ++counters_.ev_probes_answered;
+  endpoint_requests_.forget(id);
+  sink_->ev_probe_answered(asker->cookie, now - asker->sent_at, plane);
+}
+
+// A source route from this host to itself leads over the wire: whether its links are good is what is asked.
+bool Engine::comes_back(const EvProbe& probe) const {
+  return probe.path.has_outer && probe.source == probe.destination && config_.path_source != nullptr &&
+         config_.path_source->outer_source(probe.path.plane).has_value();
 }
 
 // MRC 1.6 [P]: the request id decides what it answers. Another process of this host may have asked somebody
@@ -134,7 +160,11 @@ bool Engine::send_ev_probe(const EvProbe& probe, Nanoseconds clock) {
   if (plane >= transmitter_.plane_count() || (services_.ports_up >> plane & 1) == 0) return false;
   NetworkHeader network;
   Port& port = transmitter_.port(plane);
-  if (!port.resolve(probe.destination, probe.destination_qpn, &network.destination_mac)) return false;
+  // All routes of a plane begin with the same switch, so they share a next hop.
+  const IpAddress& way = probe.path.outer_destination;
+  const IpAddress target =
+      comes_back(probe) ? make_usid_address(usid_block(way), std::array{usid_at(way, 0)}) : probe.destination;
+  if (!port.resolve(target, probe.destination_qpn, &network.destination_mac)) return false;
   network.source = probe.source;
   network.destination = probe.destination;
   EndpointRequests::Asker asker;

@@ -115,7 +115,8 @@ class Engine final : private FrameTap {
   bool doorbell_pending() const { return doorbells_.load(std::memory_order_relaxed) != nullptr; }
 
   // Sends one EV probe; no queue pair is needed. False: the port is down or has no buffer, or the next hop is
-  // not known. The answer comes by EventSink::ev_probe_answered; one that was lost never does.
+  // not known. The answer comes by EventSink::ev_probe_answered; one that was lost never does. An SRv6 route
+  // from this host to itself leads through the fabric and back, and the probe is its own answer.
   bool send_ev_probe(const EvProbe& probe, Nanoseconds clock);
 
   // The profiles have been read again: queue pairs take what concerns them.
@@ -154,6 +155,9 @@ class Engine final : private FrameTap {
   void hand_over(const Flow& flow, std::span<const uint8_t> frame);
   void on_endpoint(const Packet& packet, Plane plane, Nanoseconds now);
   void take_endpoint_answer(const Packet& packet, Plane plane, Nanoseconds now);
+  static bool is_of_this_host(const Packet& request);
+  void take_own_probe(const Packet& packet, Plane plane, Nanoseconds now);
+  bool comes_back(const EvProbe& probe) const;
   void answer_endpoint(const Packet& request, Plane plane, Nanoseconds now);
   void tell_capabilities(const Packet& request, Eeth* answer);
   bool answers(const Packet& request, Plane plane);

@@ -70,6 +70,12 @@ void MrcTransport::disconnect(Services& services) {
   peer_ = nullptr;
 }
 
+// The device's own, where a controller has named none. None: the built-in ones.
+std::vector<EvEntry> MrcTransport::own_paths(Services& services) const {
+  if (services.path_source == nullptr) return {};
+  return services.path_source->paths_to(connection_.destination);
+}
+
 void MrcTransport::make_paths(Services& services) {
   const TransportConfig& transport = services.config;
   PathSetConfig config;
@@ -91,8 +97,8 @@ void MrcTransport::make_paths(Services& services) {
   if (has_path_profile_) {
     entries = profile->entries;
     config.paths_per_plane = static_cast<uint32_t>(entries.size());
-  } else if (services.path_source != nullptr) {
-    entries = services.path_source->paths_to(connection_.destination);
+  } else {
+    entries = own_paths(services);
   }
   connection_.srv6 = !entries.empty() && entries.front().has_outer;
   connection_.segment_routing = connection_.srv6 && entries.front().has_segment;
@@ -109,11 +115,18 @@ void MrcTransport::make_paths(Services& services) {
 }
 
 void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
-  if (!has_path_profile_ || services.profiles == nullptr) return;
-  const PathProfile* profile = services.profiles->paths(terms_.path_profile);
-  if (profile == nullptr) return;
-  paths_.set_event_mask(profile->event_mask);
-  if (paths_.follow(peer_->share_entries(profile->entries), now) > 0) requester_.follow_probes(paths_);
+  if (services.profiles == nullptr) return;
+  std::vector<EvEntry> entries;
+  if (has_path_profile_) {
+    const PathProfile* profile = services.profiles->paths(terms_.path_profile);
+    if (profile == nullptr) return;
+    paths_.set_event_mask(profile->event_mask);
+    entries = profile->entries;
+  } else {
+    entries = own_paths(services);
+    if (entries.empty()) return;
+  }
+  if (paths_.follow(peer_->share_entries(std::move(entries)), now) > 0) requester_.follow_probes(paths_);
 }
 
 void MrcTransport::on_port(Context& cx, Plane plane, bool up) {

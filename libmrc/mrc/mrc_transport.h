@@ -93,10 +93,11 @@ class MrcTransport {
   }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(Context& cx, PlaneMask usable, uint32_t announcement);
-  // The profile of its paths may have changed.
+  // The profile of its paths may have changed, or which of the device's own are denied.
   void follow_profile(Services& services, Nanoseconds now);
 
  private:
+  std::vector<EvEntry> own_paths(Services& services) const;
   void make_paths(Services& services);
   bool shares_window() const {  // of congestion control, with others to the same peer
     return peer_ != nullptr && peer_->controller.algorithm() != CongestionAlgorithm::kNone;

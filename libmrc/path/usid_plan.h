@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "libmrc/wire/identifiers.h"
 
@@ -21,6 +22,19 @@ struct UsidPlan {
 
   constexpr uint16_t usid(UsidKind kind, Plane plane, uint32_t number) const {
     return static_cast<uint16_t>(first[static_cast<size_t>(kind)] + uint32_t{plane} * plane_step + number);
+  }
+  // Of which kind and plane a uSID is: kinds go on until the next one begins.
+  constexpr std::optional<UsidKind> kind_of(uint16_t usid) const {
+    std::optional<UsidKind> kind;
+    for (size_t i = 0; i < kUsidKinds; ++i)
+      if (first[i] != 0 && first[i] <= usid && (!kind || first[i] > first[static_cast<size_t>(*kind)]))
+        kind = static_cast<UsidKind>(i);
+    return kind;
+  }
+  constexpr uint32_t plane_of(uint16_t usid) const {
+    const auto kind = kind_of(usid);
+    if (!kind || plane_step == 0) return 0;
+    return static_cast<uint32_t>(usid - first[static_cast<size_t>(*kind)]) / plane_step;
   }
   // How many numbers there are of a kind, with so many planes: up to the next plane or the next kind. 0: its
   // planes reach into the next kind, or two kinds begin at the same uSID.

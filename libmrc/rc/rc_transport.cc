@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/rc/rc_transport.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "libmrc/work/next_hops.h"
@@ -26,6 +27,8 @@ void RcTransport::choose_path(Services& services) {
   std::vector<EvEntry> entries;
   if (services.path_source != nullptr) entries = services.path_source->paths_to(connection_.destination);
   std::erase_if(entries, [&](const EvEntry& entry) { return (services.ports_up >> entry.plane & 1) == 0; });
+  const auto is_denied = [](const EvEntry& entry) { return entry.denied; };
+  if (!std::all_of(entries.begin(), entries.end(), is_denied)) std::erase_if(entries, is_denied);
   EvEntry chosen;
   if (!entries.empty()) {
     chosen = entries[draw % entries.size()];

@@ -10,6 +10,7 @@ versioned=$(for name in $declared; do
   case $name in
     mrc_query_device_ex | mrc_ctl_query_device_ex) echo "$name@@MRC_1.0.1" ;;
     mrcdv_add_fault | mrcdv_remove_fault | mrcdv_query_faults) echo "$name@@MRC_1.0.2" ;;
+    mrcdv_modify_denied_links | mrcdv_query_denied_links | mrcdv_query_profiles) echo "$name@@MRC_1.0.3" ;;
     *) echo "$name@@MRC_1.0" ;;
   esac
 done)

@@ -102,15 +102,15 @@ TEST_F(ControlPageTest, EventsAreOverwrittenAndTheirReadersKnow) {
 // The file of somebody else, or one that was written by something else, is not used.
 TEST_F(ControlPageTest, SomethingElseIsNoPage) {
   {
-    std::ofstream file(directory_.path() + "/control");
+    std::ofstream file(directory_.path() + "/" + ControlPage::kFileName);
     file << "something else";
   }
-  ASSERT_EQ(chmod((directory_.path() + "/control").c_str(), 0600), 0);
+  ASSERT_EQ(chmod((directory_.path() + "/" + ControlPage::kFileName).c_str(), 0600), 0);
   std::unique_ptr<ControlPage> page;
   std::string error;
   EXPECT_EQ(ControlPage::open(&page, &error), EIO);
   EXPECT_NE(error.find("remove the file"), std::string::npos) << error;
-  ASSERT_EQ(chmod((directory_.path() + "/control").c_str(), 0666), 0);
+  ASSERT_EQ(chmod((directory_.path() + "/" + ControlPage::kFileName).c_str(), 0666), 0);
   EXPECT_EQ(ControlPage::open(&page, &error), EPERM);
 }
 

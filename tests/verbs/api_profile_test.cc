@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // OCP's mrc_ctl.h: EV formats, EV profiles and CC profiles with their states and errors.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "tests/verbs/api_controller.h"
 #include "tests/verbs/api_fixture.h"
@@ -34,6 +37,61 @@ class ProfileTest : public ApiTest {
     return attributes.profile_state;
   }
 };
+
+using Links = std::vector<std::pair<int, int>>;
+
+TEST_F(ProfileTest, LinksAreDeniedAndAllowedForAll) {
+  const auto change = [&](mrcdv_links_op op, const std::vector<mrcdv_link>& links) {
+    return mrcdv_modify_denied_links(verbs, op, links.data(), static_cast<int>(links.size()));
+  };
+  // As another program sees it.
+  const auto denied = [] {
+    ibv_context* other = open_mrc0();
+    std::array<mrcdv_link, 8> links{};
+    const int count = mrcdv_query_denied_links(other, links.data(), static_cast<int>(links.size()));
+    Links found;
+    for (int i = 0; i < count; ++i)
+      found.emplace_back(links[static_cast<size_t>(i)].usid, links[static_cast<size_t>(i)].other);
+    ibv_close_device(other);
+    return found;
+  };
+  EXPECT_EQ(denied(), Links{});
+  EXPECT_EQ(change(MRCDV_LINKS_ADD, {{0x2000, 0x1002}, {0x1003, 0}}), 0);
+  EXPECT_EQ(change(MRCDV_LINKS_ADD, {{0x1002, 0x2000}}), 0) << "it is the same link";
+  EXPECT_EQ(denied(), (Links{{0x1003, 0}, {0x1002, 0x2000}}));
+  EXPECT_EQ(change(MRCDV_LINKS_REMOVE, {{0x1003, 0}, {0x1004, 0}}), 0);
+  EXPECT_EQ(denied(), (Links{{0x1002, 0x2000}}));
+  EXPECT_EQ(change(MRCDV_LINKS_REPLACE, {{0x2001, 0}}), 0);
+  EXPECT_EQ(denied(), (Links{{0x2001, 0}}));
+  EXPECT_EQ(change(MRCDV_LINKS_ADD, {{0, 0x2000}}), EINVAL);
+  EXPECT_EQ(mrcdv_modify_denied_links(nullptr, MRCDV_LINKS_REPLACE, nullptr, 0), EINVAL);
+  EXPECT_EQ(mrcdv_modify_denied_links(verbs, MRCDV_LINKS_ADD, nullptr, 1), EINVAL);
+  std::vector<mrcdv_link> many;
+  for (uint16_t i = 1; i <= 1024; ++i) many.push_back({i, 0x3000});
+  EXPECT_EQ(change(MRCDV_LINKS_ADD, many), ENOMEM) << "with the one that is there";
+  EXPECT_EQ(denied(), (Links{{0x2001, 0}})) << "all or nothing";
+  EXPECT_EQ(change(MRCDV_LINKS_REPLACE, many), 0);
+  EXPECT_EQ(mrcdv_query_denied_links(verbs, nullptr, 0), 1024);
+  EXPECT_EQ(mrcdv_query_denied_links(verbs, nullptr, 1), -EINVAL);
+  EXPECT_EQ(change(MRCDV_LINKS_REPLACE, {}), 0);
+  EXPECT_EQ(denied(), Links{});
+}
+
+TEST_F(ProfileTest, ProfilesAreListed) {
+  const auto listed = [&](mrcdv_profile_kind kind) {
+    std::array<uint64_t, 4> ids{};
+    const int count = mrcdv_query_profiles(verbs, kind, ids.data(), static_cast<int>(ids.size()));
+    return std::vector<uint64_t>(ids.begin(), ids.begin() + std::clamp(count, 0, 4));
+  };
+  EXPECT_TRUE(listed(MRCDV_PROFILE_EV).empty());
+  ASSERT_EQ(make_format(context, 3, MRC_CTL_EV_FMT_MODE_UDP), 0);
+  ASSERT_EQ(make_explicit(context, 7, 3, {ev_of(50000, 1)}, 1), 0);
+  EXPECT_EQ(listed(MRCDV_PROFILE_EV_FMT), std::vector<uint64_t>{3});
+  EXPECT_EQ(listed(MRCDV_PROFILE_EV), std::vector<uint64_t>{7});
+  EXPECT_TRUE(listed(MRCDV_PROFILE_CC).empty());
+  EXPECT_EQ(mrcdv_query_profiles(verbs, MRCDV_PROFILE_EV, nullptr, 0), 1) << "how many there are";
+  EXPECT_EQ(mrcdv_query_profiles(verbs, MRCDV_PROFILE_EV, nullptr, 1), -EINVAL);
+}
 
 TEST_F(ProfileTest, DeviceTellsAController) {
   mrc_ctl_device_attr attributes{};

@@ -44,21 +44,21 @@ mrc_ctl_profile_state to_public(ProfileState state) {
   return static_cast<mrc_ctl_profile_state>(state);
 }
 
-ControlPage* page_of(mrc_context* context) {
-  if (context == nullptr || forked_away()) {
-    errno = context == nullptr ? EINVAL : EPERM;
+ControlPage* page_of(ibv_context* verbs) {
+  if (verbs == nullptr || forked_away()) {
+    errno = verbs == nullptr ? EINVAL : EPERM;
     return nullptr;
   }
   int why = 0;
-  ControlPage* page = Context::of(context->verbs)->device().control(&why);
+  ControlPage* page = Context::of(verbs)->device().control(&why);
   if (page == nullptr) errno = why == EPERM || why == ENOMEM ? why : EIO;
   return page;
 }
 
-int look(mrc_context* context, const std::function<int(ControlModel&, const ControlPage&)>& act) {
+int look(ibv_context* verbs, const std::function<int(ControlModel&, const ControlPage&)>& act) {
   const WithoutCancellation whole;
   try {
-    const ControlPage* page = page_of(context);
+    const ControlPage* page = page_of(verbs);
     if (page == nullptr) return -1;
     const auto state = std::make_unique<ControlState>();
     page->read(state.get());
@@ -70,10 +70,10 @@ int look(mrc_context* context, const std::function<int(ControlModel&, const Cont
   }
 }
 
-int change(mrc_context* context, const std::function<int(ControlModel&, ControlPage&, Keep*)>& act) {
+int change(ibv_context* verbs, const std::function<int(ControlModel&, ControlPage&, Keep*)>& act) {
   const WithoutCancellation whole;
   try {
-    ControlPage* page = page_of(context);
+    ControlPage* page = page_of(verbs);
     if (page == nullptr) return -1;
     int result = 0;
     const int error = page->change([&](ControlState& state) {

@@ -23,10 +23,14 @@ mrc_ctl_profile_state to_public(ProfileState state);
 enum class Keep : uint8_t { kNothing, kWhatWasDone };
 
 // All of these: 0, or -1 with errno set.
-int look(mrc_context* context, const std::function<int(ControlModel&, const ControlPage&)>& act);
-int change(mrc_context* context, const std::function<int(ControlModel&, ControlPage&, Keep*)>& act);
+int look(ibv_context* verbs, const std::function<int(ControlModel&, const ControlPage&)>& act);
+int change(ibv_context* verbs, const std::function<int(ControlModel&, ControlPage&, Keep*)>& act);
 // The page alone; null with errno set.
-ControlPage* page_of(mrc_context* context);
+ControlPage* page_of(ibv_context* verbs);
+// Null for null.
+inline ibv_context* verbs_of(const mrc_context* context) {
+  return context != nullptr ? context->verbs : nullptr;
+}
 
 // Takes vendor_cfg, which nothing here reads, for those who look again.
 inline void copy_vendor(const uint8_t* from, VendorConfig* to) {

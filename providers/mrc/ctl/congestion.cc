@@ -82,7 +82,7 @@ using mrc::api::done;
 MRC_EXPORTED_API int mrc_ctl_modify_cc_profile(mrc_context* mrc_ctx, uint64_t cc_profile_id,
                                                mrc_ctl_cc_profile_attr* attr, int attr_mask) {
   if (attr == nullptr || (attr_mask & ~kCongestionMasks) != 0) return done(EINVAL);
-  return change(mrc_ctx, [&](ControlModel& model, mrc::ControlPage& page, Keep*) {
+  return change(verbs_of(mrc_ctx), [&](ControlModel& model, mrc::ControlPage& page, Keep*) {
     CongestionProfile* profile = model.congestion_profile(cc_profile_id);
     if (profile == nullptr) return ENOMEM;
     const mrc::ProfileState before = profile->state;
@@ -96,7 +96,7 @@ MRC_EXPORTED_API int mrc_ctl_modify_cc_profile(mrc_context* mrc_ctx, uint64_t cc
 MRC_EXPORTED_API int mrc_ctl_query_cc_profile(mrc_context* mrc_ctx, uint64_t cc_profile_id,
                                               mrc_ctl_cc_profile_attr* attr, int attr_mask) {
   if (attr == nullptr || (attr_mask & ~kCongestionMasks) != 0) return done(EINVAL);
-  return look(mrc_ctx, [&](ControlModel& model, const mrc::ControlPage&) {
+  return look(verbs_of(mrc_ctx), [&](ControlModel& model, const mrc::ControlPage&) {
     const auto found = model.congestion.find(cc_profile_id);
     const CongestionProfile none;
     const CongestionProfile& profile = found != model.congestion.end() ? found->second : none;

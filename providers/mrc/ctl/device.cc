@@ -85,7 +85,7 @@ MRC_EXPORTED_API int mrc_ctl_query_port(mrc_context* mrc_ctx, uint8_t port_num, 
                                         int attr_mask) {
   if (attr == nullptr || !is_port(mrc_ctx, port_num) || (attr_mask & ~MRC_CTL_PORT_ADMIN_STATE) != 0)
     return done(EINVAL);
-  return look(mrc_ctx, [&](ControlModel& model, const mrc::ControlPage&) {
+  return look(verbs_of(mrc_ctx), [&](ControlModel& model, const mrc::ControlPage&) {
     const bool disabled = (model.ports_disabled >> (port_num - 1) & 1) != 0;
     if ((attr_mask & MRC_CTL_PORT_ADMIN_STATE) != 0)
       attr->port_admin_state = disabled ? MRC_CTL_PORT_ADMIN_DISABLED : MRC_CTL_PORT_ADMIN_ENABLED;
@@ -100,7 +100,7 @@ MRC_EXPORTED_API int mrc_ctl_modify_port(mrc_context* mrc_ctx, uint8_t port_num,
   if (attr->port_admin_state != MRC_CTL_PORT_ADMIN_DISABLED &&
       attr->port_admin_state != MRC_CTL_PORT_ADMIN_ENABLED)
     return done(EINVAL);
-  return change(mrc_ctx, [&](ControlModel& model, mrc::ControlPage&, Keep*) {
+  return change(verbs_of(mrc_ctx), [&](ControlModel& model, mrc::ControlPage&, Keep*) {
     const uint32_t bit = uint32_t{1} << (port_num - 1);
     const bool disable = attr->port_admin_state == MRC_CTL_PORT_ADMIN_DISABLED;
     model.ports_disabled = disable ? model.ports_disabled | bit : model.ports_disabled & ~bit;

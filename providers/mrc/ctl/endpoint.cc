@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // mrc_ctl.h: endpoint operations, many at a time.
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -10,6 +8,8 @@
 #include <vector>
 
 #include "dpdk_io/host/cancellation.h"
+#include "libmrc/path/fabric_shape.h"
+#include "libmrc/wire/srv6.h"
 #include "providers/mrc/ctl/change.h"
 #include "providers/mrc/presence/gid_table.h"
 #include "providers/mrc/verbs/clock.h"
@@ -21,16 +21,38 @@ namespace {
 constexpr int kRequestsMax = 1024;  // the engine remembers 4096 at a time
 constexpr uint8_t kDscpShift = 2;
 
+// What asks where.
+struct Asking {
+  uint32_t planes;
+  FabricShape fabric;  // SRv6
+  const GidTable& own;
+};
+
+// SRv6: which spine, or core, the request passes. The answer comes back by the same one, for its EV says so.
+uint32_t uplink_of(const mrc_ctl_ep_req& request, const FabricShape& fabric) {
+  if (request.ev_fmt_mode != MRC_CTL_EV_FMT_MODE_SRV6) return 0;
+  IpAddress route;
+  std::memcpy(route.bytes.data(), request.req_ev.val, route.bytes.size());
+  const auto plane = static_cast<Plane>(request.req_ev.port - 1);
+  const auto number = [&](size_t at, UsidKind kind) -> std::optional<uint32_t> {
+    const uint16_t usid = usid_at(route, at);
+    if (usid == 0 || fabric.usids.kind_of(usid) != kind) return std::nullopt;
+    return uint32_t{usid} - fabric.usids.usid(kind, plane, 0);
+  };
+  if (const auto core = number(2, UsidKind::kCore)) return *core;
+  return number(1, UsidKind::kSpine).value_or(0) % fabric.spines;
+}
+
 // Who may not use the port of an EV, and so on, is told before anything is sent.
-std::optional<EvEntry> way_of(const mrc_ctl_ep_req& request, uint32_t planes) {
+std::optional<EvEntry> way_of(const mrc_ctl_ep_req& request, const Asking& asking) {
   const auto mode = request.ev_fmt_mode;
   if (mode != MRC_CTL_EV_FMT_MODE_STEV && mode != MRC_CTL_EV_FMT_MODE_SRV6 && mode != MRC_CTL_EV_FMT_MODE_UDP)
     return std::nullopt;
   EvValue value;
   std::memcpy(value.bytes.data(), request.req_ev.val, sizeof request.req_ev.val);
   value.port = request.req_ev.port;
-  if (value.port < 1 || value.port > planes) return std::nullopt;
-  return to_entry(static_cast<EvFormatMode>(mode), value, 0);
+  if (value.port < 1 || value.port > asking.planes) return std::nullopt;
+  return to_entry(static_cast<EvFormatMode>(mode), value, uplink_of(request, asking.fabric));
 }
 
 IpAddress address_of(const ibv_gid& gid) {
@@ -41,11 +63,14 @@ IpAddress address_of(const ibv_gid& gid) {
 
 class Batch final : private Shard::Prober {
  public:
-  Batch(Shard& shard, mrc_ctl_ep_rsp* answers) : shard_(shard), answers_(answers) {}
+  // `number`: of no other batch, so that an answer that comes too late for its own is none for this.
+  Batch(Shard& shard, uint32_t number, mrc_ctl_ep_rsp* answers)
+      : shard_(shard), first_cookie_(uint64_t{number} << 32), answers_(answers) {}
 
   // 0 or an errno.
-  int add(const mrc_ctl_ep_req& request, mrc_ctl_ep_op_type type, uint8_t dscp, const GidTable& own) {
-    const std::optional<EvEntry> way = way_of(request, static_cast<uint32_t>(shard_.ports().ports().size()));
+  int add(const mrc_ctl_ep_req& request, mrc_ctl_ep_op_type type, uint8_t dscp, const Asking& asking) {
+    const std::optional<EvEntry> way = way_of(request, asking);
+    const GidTable& own = asking.own;
     const IpAddress source = address_of(request.sgid);
     const auto is = [](const IpAddress& address) {
       return [&address](const GidEntry& entry) { return entry.gid == address; };
@@ -56,7 +81,7 @@ class Batch final : private Shard::Prober {
     probe.destination = address_of(request.dgid);
     if (probe.source.is_v4() != probe.destination.is_v4()) return EINVAL;
     probe.path = *way;
-    probe.cookie = questions_.size();
+    probe.cookie = first_cookie_ + questions_.size();
     if (dscp != 0) probe.dscp = dscp;
     if (type == MRC_CTL_EP_OP_PORT_STATUS_UPDATE)
       probe.port_status = request.op.port_status_update.port_status >> 1;  // planes count from 0
@@ -71,10 +96,15 @@ class Batch final : private Shard::Prober {
   int run(Nanoseconds patience, int* answered) {
     const Nanoseconds until = clock_now() + patience;
     while (answered_ < questions_.size()) {
+      const size_t before = sent_ + answered_;
       send_what_can_go();
-      shard_.progress().drive();
+      const Nanoseconds now = shard_.progress().drive();
       if (clock_now() >= until) break;
-      sched_yield();
+      // Others may want this CPU, but not after every burst.
+      if (sent_ + answered_ != before)
+        Progress::found_something();
+      else
+        shard_.progress().found_nothing(now);
     }
     Progress::Control control(shard_.progress());
     shard_.set_prober(nullptr);
@@ -104,13 +134,15 @@ class Batch final : private Shard::Prober {
     }
   }
   void answered(uint64_t cookie, Nanoseconds rtt, Plane plane) override {
-    if (cookie >= questions_.size() || questions_[cookie].answered) return;
-    questions_[cookie].answered = true;
-    answers_[answered_++] = {questions_[cookie].id, static_cast<uint8_t>(plane + 1),
+    const uint64_t index = cookie - first_cookie_;
+    if (cookie < first_cookie_ || index >= questions_.size() || questions_[index].answered) return;
+    questions_[index].answered = true;
+    answers_[answered_++] = {questions_[index].id, static_cast<uint8_t>(plane + 1),
                              static_cast<unsigned>(std::min<Nanoseconds>(rtt, UINT32_MAX)), 0};
   }
 
   Shard& shard_;
+  const uint64_t first_cookie_;
   mrc_ctl_ep_rsp* const answers_;
   std::vector<Question> questions_;
   size_t sent_ = 0;
@@ -123,16 +155,20 @@ int run_batch(mrc_context* context, uint8_t traffic_class, mrc_ctl_ep_op_type ty
     return EINVAL;
   if (type != MRC_CTL_EP_OP_EV_PROBE && type != MRC_CTL_EP_OP_PORT_STATUS_UPDATE) return ENOTSUP;
   if (count > kRequestsMax) return ENOMEM;
-  if (page_of(context) == nullptr) return errno;
+  if (page_of(verbs_of(context)) == nullptr) return errno;
   *answered = 0;
   Device& device = Context::of(context->verbs)->device();
   if (device.start() != 0) return EIO;
   static std::mutex one_at_a_time;
   std::lock_guard lock(one_at_a_time);
   const GidTable own = read_gid_table(device.settings());
-  Batch batch(device.first(), answers);
+  const auto& srv6 = device.settings().network.srv6;
+  const Asking asking{static_cast<uint32_t>(device.first().ports().ports().size()),
+                      srv6 ? srv6->shape : FabricShape{}, own};
+  static uint32_t batches = 0;
+  Batch batch(device.first(), ++batches, answers);
   for (int i = 0; i < count; ++i)
-    if (const int error = batch.add(requests[i], type, traffic_class >> kDscpShift, own); error != 0)
+    if (const int error = batch.add(requests[i], type, traffic_class >> kDscpShift, asking); error != 0)
       return error;
   return batch.run(patience_ns, answered);
 }

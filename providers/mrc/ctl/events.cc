@@ -172,7 +172,7 @@ using namespace mrc::provider;  // NOLINT(google-build-using-namespace)
 
 MRC_EXPORTED_API mrc_cq* mrc_ctl_create_ev_event_cq(mrc_context* mrc_ctx, int cqe, void* cq_context,
                                                     mrc_comp_channel* channel, int comp_vector) {
-  mrc::ControlPage* page = page_of(mrc_ctx);
+  mrc::ControlPage* page = page_of(verbs_of(mrc_ctx));
   if (page == nullptr) return nullptr;
   mrc_cq* cq = mrc_create_cq(mrc_ctx, cqe, cq_context, channel, comp_vector);
   if (cq == nullptr) return nullptr;

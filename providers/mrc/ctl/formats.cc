@@ -60,7 +60,7 @@ using mrc::api::done;
 MRC_EXPORTED_API int mrc_ctl_modify_ev_fmt_profile(mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
                                                    mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask) {
   if (attr == nullptr || (attr_mask & ~kFormatMasks) != 0) return done(EINVAL);
-  return change(mrc_ctx, [&](ControlModel& model, mrc::ControlPage&, Keep*) {
+  return change(verbs_of(mrc_ctx), [&](ControlModel& model, mrc::ControlPage&, Keep*) {
     FormatProfile* format = model.format(ev_fmt_profile_id);
     if (format == nullptr) return ENOMEM;
     // Also a profile that is not online holds on to it by its number.
@@ -80,7 +80,7 @@ MRC_EXPORTED_API int mrc_ctl_modify_ev_fmt_profile(mrc_context* mrc_ctx, uint64_
 MRC_EXPORTED_API int mrc_ctl_query_ev_fmt_profile(mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
                                                   mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask) {
   if (attr == nullptr || (attr_mask & ~kFormatMasks) != 0) return done(EINVAL);
-  return look(mrc_ctx, [&](ControlModel& model, const mrc::ControlPage&) {
+  return look(verbs_of(mrc_ctx), [&](ControlModel& model, const mrc::ControlPage&) {
     const FormatProfile* format = model.format(ev_fmt_profile_id);
     const FormatProfile none;
     if (format == nullptr) format = &none;

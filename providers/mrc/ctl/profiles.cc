@@ -248,7 +248,7 @@ using mrc::api::done;
 MRC_EXPORTED_API int mrc_ctl_modify_ev_profile(mrc_context* mrc_ctx, uint64_t ev_profile_id,
                                                mrc_ctl_ev_profile_attr* attr, int attr_mask) {
   if (attr == nullptr || (attr_mask & ~kPathMasks) != 0) return done(EINVAL);
-  return change(mrc_ctx, [&](ControlModel& model, mrc::ControlPage& page, Keep* keep) {
+  return change(verbs_of(mrc_ctx), [&](ControlModel& model, mrc::ControlPage& page, Keep* keep) {
     PathsProfile* profile = model.path_profile(ev_profile_id);
     if (profile == nullptr) return ENOMEM;
     const mrc::ProfileState before = profile->profile.state();
@@ -264,7 +264,7 @@ MRC_EXPORTED_API int mrc_ctl_query_ev_profile(mrc_context* mrc_ctx, uint64_t ev_
                                               mrc_ctl_ev_profile_attr* attr, int attr_mask) {
   if (attr == nullptr || (attr_mask & ~kPathMasks) != 0 || (attr_mask & kBothOps) == kBothOps)
     return done(EINVAL);
-  return look(mrc_ctx, [&](ControlModel& model, const mrc::ControlPage& page) {
+  return look(verbs_of(mrc_ctx), [&](ControlModel& model, const mrc::ControlPage& page) {
     const auto found = model.paths.find(ev_profile_id);
     const PathsProfile none;
     const PathsProfile& profile = found != model.paths.end() ? found->second : none;

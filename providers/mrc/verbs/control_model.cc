@@ -106,6 +106,8 @@ typename Profiles::mapped_type* placed(Profiles& profiles, uint64_t id) {
 
 void ControlModel::load(const ControlState& state) {
   ports_disabled = state.ports_disabled;
+  for (uint32_t i = 0; i < std::min(state.denied_link_count, kControlLinks); ++i)
+    denied_links.push_back({state.denied_links[i].one, state.denied_links[i].other});
   for (const ControlFormat& from : state.formats) {
     const auto at = state_in_page(from.state);
     if (from.used == 0 || !at || !is_mode(from.mode) || from.field_count > kControlFields) continue;
@@ -145,8 +147,11 @@ void ControlModel::load(const ControlState& state) {
 
 int ControlModel::store(ControlState* state) const {
   if (evs() > kControlEvs) return E2BIG;
-  if (formats.size() > kControlFormats) return ENOMEM;
+  if (formats.size() > kControlFormats || denied_links.size() > kControlLinks) return ENOMEM;
   state->ports_disabled = ports_disabled;
+  state->denied_link_count = 0;
+  for (const UsidLink& link : denied_links)
+    state->denied_links[state->denied_link_count++] = {link.one, link.other};
   state->ev_count = 0;
   std::memset(state->formats, 0, sizeof state->formats);
   std::memset(state->paths, 0, sizeof state->paths);

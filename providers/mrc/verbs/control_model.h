@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "dpdk_io/host/control_page.h"
 #include "include/mrc/mrc_ctl.h"
+#include "libmrc/path/denied_links.h"
 #include "libmrc/path/ev_profile.h"
 
 namespace mrc::provider {
@@ -45,10 +47,11 @@ struct ControlModel {
   std::map<uint64_t, PathsProfile> paths;
   std::map<uint64_t, CongestionProfile> congestion;
   uint32_t ports_disabled = 0;
+  std::vector<UsidLink> denied_links;
 
   // What makes no sense is left out. May throw bad_alloc.
   void load(const ControlState& state);
-  // 0 or an errno: E2BIG, there are too many EVs; ENOMEM, too many profiles.
+  // 0 or an errno: E2BIG, there are too many EVs; ENOMEM, too many profiles or links.
   int store(ControlState* state) const;
   uint32_t evs() const;
   // A profile in INIT that nobody has told anything is none.

@@ -36,8 +36,9 @@ NsccConfig nscc_of(const mrc_ctl_cc_nscc_cfg& from, const NsccConfig& device) {
 }  // namespace
 
 ControlProfiles::ControlProfiles(ControlPage& page, uint32_t slot, uint32_t mtu,
-                                 const TransportConfig& transport)
-    : page_(page), slot_(slot), state_(std::make_unique<ControlState>()) {
+                                 const TransportConfig& transport, PathSource* paths)
+    : page_(page), slot_(slot), own_paths_(paths), state_(std::make_unique<ControlState>()) {
+  if (paths != nullptr) allowed_paths_.emplace(*paths, denied_);
   base_.window_bytes = transport.window_bytes;
   base_.nscc = transport.nscc;
   // Without congestion control of its own the device has not worked it out.
@@ -49,6 +50,7 @@ void ControlProfiles::apply(Engine& engine, Nanoseconds now) {
   const uint64_t generation = page_.read(state_.get());
   ControlModel model;
   model.load(*state_);
+  denied_.assign(std::move(model.denied_links));
   std::map<uint64_t, Paths> paths;
   for (const auto& [id, from] : model.paths) {
     if (from.profile.state() != ProfileState::kOnline) continue;
@@ -57,6 +59,7 @@ void ControlProfiles::apply(Engine& engine, Nanoseconds now) {
     to.event_mask = from.profile.event_mask();
     to.values.assign(from.profile.values().begin(), from.profile.values().end());
     to.profile = {from.profile.entries(), from.profile.min_active(), kEveryEvent};
+    denied_.apply(own_paths_, &to.profile.entries);
   }
   std::map<uint64_t, Congestion> congestion;
   for (const auto& [id, from] : model.congestion) {

@@ -11,6 +11,7 @@
 
 #include "dpdk_io/host/control_page.h"
 #include "libmrc/engine/engine.h"
+#include "libmrc/path/denied_links.h"
 #include "libmrc/path/ev_profile.h"
 #include "libmrc/peer/profile_source.h"
 
@@ -19,8 +20,13 @@ namespace mrc::provider {
 // All but the constructor under the shard's lock.
 class ControlProfiles final : public ProfileSource {
  public:
-  // `slot`: of the shard, whose last owner's word does not count any more.
-  ControlProfiles(ControlPage& page, uint32_t slot, uint32_t mtu, const TransportConfig& transport);
+  // `slot`: of the shard, whose last owner's word does not count any more. `paths`: the device's own, may be
+  // null.
+  ControlProfiles(ControlPage& page, uint32_t slot, uint32_t mtu, const TransportConfig& transport,
+                  PathSource* paths);
+
+  // The device's own paths as the controller allows them; null where there are none.
+  PathSource* allowed_paths() { return allowed_paths_ ? &*allowed_paths_ : nullptr; }
 
   bool changed() const { return page_.generation() != seen_; }
   // Reads them again and tells the engine. May throw bad_alloc; then it has changed still.
@@ -50,6 +56,9 @@ class ControlProfiles final : public ProfileSource {
 
   ControlPage& page_;
   const uint32_t slot_;
+  PathSource* const own_paths_;
+  DeniedLinks denied_;
+  std::optional<AllowedPaths> allowed_paths_;
   CongestionConfig base_;
   std::unique_ptr<ControlState> state_;
   std::optional<uint64_t> seen_;

@@ -52,7 +52,8 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
              "; remove the file, or make room, and try again";
     return ENODEV;
   }
-  profiles_ = std::make_unique<ControlProfiles>(*control, ports_->slot(), config.mtu, config.transport);
+  profiles_ = std::make_unique<ControlProfiles>(*control, ports_->slot(), config.mtu, config.transport,
+                                                ports_->paths());
   EngineConfig engine;
   engine.first_qpn = ports_->first_qpn();
   engine.qpn_count = ports_->qpn_count();
@@ -60,7 +61,7 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
   engine.random = &random_;
   engine.transport = config.transport;
   engine.transport.datagram_bytes_max = config.mtu;
-  engine.path_source = ports_->paths();
+  engine.path_source = profiles_->allowed_paths();
   engine.profiles = profiles_.get();
   engine.trace_events = config.trace_events;
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
