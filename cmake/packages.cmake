@@ -88,7 +88,7 @@ This package has what is needed to link with libmrc itself.")
 
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
-# mrc_perf needs our own library, which is nowhere else yet.
+# mrcctl and mrc_perf need our own library, which is nowhere else yet.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_DEPENDS "libmrc1 (= ${PROJECT_VERSION}), libibverbs1")
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_RECOMMENDS "ibverbs-utils, perftest")

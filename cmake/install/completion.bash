@@ -30,7 +30,7 @@ _mrcrun() {
 _mrcctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
   if ((COMP_CWORD == 1)); then
-    _mrc_offer planes plane heal fault state paths capture export doctor tree install uninstall --device --help --version
+    _mrc_offer planes plane heal fault state paths ev cc port probe map capture export doctor tree install uninstall --device --help --version
     return
   fi
   case ${COMP_WORDS[1]}:$COMP_CWORD:$before in
@@ -50,7 +50,16 @@ _mrcctl() {
     capture:*:--direction) _mrc_offer in out ;;
     capture:*:--class) _mrc_offer write send read atomic flush ack sack nack probe endpoint plain ;;
     capture:*) _mrc_offer --whole --device --plane --qpn --direction --class --count --duration --files --bytes ;;
-    state:2:* | paths:2:*) _mrc_offer --json ;;
+    state:2:* | paths:2:* | cc:2:*) _mrc_offer --json ;;
+    ev:2:*) _mrc_offer --json deny allow load clear ;;
+    ev:3:load) _mrc_offer_files -f ;;
+    port:2:*) _mrc_offer --json {1..16} ;;
+    port:3:*) _mrc_offer up down ;;
+    probe:2:*) COMPREPLY=($(compgen -A hostname -- "$cur") $(compgen -W --answer -- "$cur")) ;;
+    probe:*) _mrc_offer --plane --spine --route --ev --count --interval --timeout --json ;;
+    map:*:--denylist) _mrc_offer_files -f ;;
+    map:*) if [[ $cur == -* ]]; then _mrc_offer --seconds --count --tolerate --denylist --apply --json --daemon --interval --join
+      else _mrc_offer_files -f; fi ;;
     tree:2:*) _mrc_offer_files -d ;;
     install:*:--root | uninstall:*:--root) _mrc_offer_files -d ;;
     install:*) _mrc_offer --root --blacklist-ib-core --yes --help ;;

@@ -41,6 +41,7 @@ struct PortConfig {
 struct Srv6Config {
   FabricShape shape;
   std::optional<FabricPlace> place;  // this host's; none: it is found in the list of hosts
+  std::string names;                 // a file of names for uSIDs, for people
   std::string where;                 // as of a port
 };
 

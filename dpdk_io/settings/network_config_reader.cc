@@ -166,6 +166,7 @@ const std::vector<Key<Srv6Config>>& srv6_keys() {
       usid_key("core_usid", UsidKind::kCore),
       usid_key("host_usid", UsidKind::kHost),
       plane_step_key("plane_usids"),
+      key("names", "a file in quotes, such as \"/etc/mrc/names\"", &Srv6Config::names, text),
   };
   return keys;
 }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "dpdk_io/settings/host_list.h"
 #include "dpdk_io/settings/network_config.h"
-#include "dpdk_io/wire/host_list.h"
 #include "libmrc/path/path_source.h"
 #include "libmrc/wire/identifiers.h"
 

@@ -68,13 +68,18 @@ void Holder::prepare_mounts() {
 }
 
 bool Holder::write_host_files(std::string* error) {
+  if (!write_file(state_.fabric_names_file(), fabric_names(fabric_.topology()))) {
+    *error = state_.fabric_names_file() + ": " + std::strerror(errno);
+    return false;
+  }
   std::string names = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n";
   for (const Node& node : fabric_.topology().nodes()) {
     if (node.kind != Kind::kHost) continue;
     names += management_address(node.index) + " " + node.name + "\n";
     if (::mkdir(state_.host_directory(node.name).c_str(), 0700) != 0 ||
         ::mkdir(state_.run_directory(node.name).c_str(), 0700) != 0 ||
-        !write_file(state_.config_file(node.name), host_config(fabric_.topology(), node.index))) {
+        !write_file(state_.config_file(node.name),
+                    host_config(fabric_.topology(), node.index, state_.fabric_names_file()))) {
       *error = state_.host_directory(node.name) + ": " + std::strerror(errno);
       return false;
     }

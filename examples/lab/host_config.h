@@ -9,7 +9,10 @@
 
 namespace mrc::lab {
 
-std::string host_config(const Topology& topology, uint32_t host);
+// `names`: the file of fabric_names().
+std::string host_config(const Topology& topology, uint32_t host, const std::string& names);
 std::string hosts_config(const Topology& topology);
+// What the uSIDs of the fabric are called.
+std::string fabric_names(const Topology& topology);
 
 }  // namespace mrc::lab

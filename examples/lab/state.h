@@ -22,6 +22,7 @@ class State {
   std::string control_socket() const { return directory() + "/control"; }
   std::string lock_file() const { return directory() + "/lock"; }
   std::string hosts_file() const { return directory() + "/hosts"; }
+  std::string fabric_names_file() const { return directory() + "/names"; }
   std::string log_file() const { return directory() + "/log"; }
   std::string host_directory(const std::string& host) const { return directory() + "/" + host; }
   std::string config_file(const std::string& host) const { return host_directory(host) + "/mrc.toml"; }

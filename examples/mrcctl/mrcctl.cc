@@ -15,8 +15,11 @@
 #include "dpdk_io/settings/device_config.h"
 #include "examples/mrcctl/capture.h"
 #include "examples/mrcctl/doctor.h"
+#include "examples/mrcctl/ev.h"
 #include "examples/mrcctl/fault.h"
 #include "examples/mrcctl/install.h"
+#include "examples/mrcctl/map.h"
+#include "examples/mrcctl/probe.h"
 #include "examples/mrcctl/state.h"
 #include "examples/shared/metrics_text.h"
 #include "examples/shared/stats_pages.h"
@@ -48,6 +51,36 @@ constexpr char kUsage[] =
     "                                           counters, and events if it was started with MRC_TRACE\n"
     "       mrcctl paths [--json]               tell of every path of MRC queue pairs: plane, EV, state, "
     "sent, lost\n"
+    "       mrcctl ev [--json]                  EV profiles, the states of their EVs, denied links\n"
+    "       mrcctl ev deny|allow WHAT...        WHAT: a link of an SRv6 fabric (2000-1002, by uSIDs or "
+    "names), "
+    "a\n"
+    "                                           switch, or an EV of a profile (PROFILE/PORT/EV)\n"
+    "       mrcctl ev load FILE                 the links of FILE, one in a line, are denied now and no "
+    "others; "
+    "its\n"
+    "                                           EVs are denied, too\n"
+    "       mrcctl ev clear                     nothing is denied any more\n"
+    "       mrcctl cc [--json]                  CC profiles\n"
+    "       mrcctl port [--json]                which ports may be used\n"
+    "       mrcctl port N up|down               port N, counted from 1, may be used or not\n"
+    "       mrcctl probe PEER [--plane N] [--spine N] [--route USID:USID:...] [--ev 0xN] [--count N]\n"
+    "                    [--interval MS] [--timeout MS] [--json]\n"
+    "                                           ask PEER by every path, or by a given one: round trips and "
+    "losses\n"
+    "       mrcctl probe --answer               answer the probes of other hosts, where no program runs that "
+    "does\n"
+    "       mrcctl map [--seconds S] [--count N] [--tolerate PERCENT] [--denylist FILE] [--apply] [--json]\n"
+    "                  [--daemon [--interval S]]\n"
+    "                                           which links and switches of an SRv6 fabric are bad; "
+    "--denylist: "
+    "a\n"
+    "                                           file for mrcctl ev load; --apply: deny them at once; "
+    "--daemon: "
+    "again\n"
+    "                                           and again. Status 3: something is bad\n"
+    "       mrcctl map --join FILE...           the same of what several hosts have found (mrcctl map "
+    "--json)\n"
     "       mrcctl capture FILE [--whole] [--device NAME] [--plane N] [--qpn N] [--direction in|out]\n"
     "                      [--class CLASS] [--count N] [--duration SECONDS] [--files N --bytes M]\n"
     "                                           packets of all programs to a pcapng file, '-' is standard\n"
@@ -69,9 +102,9 @@ constexpr char kUsage[] =
     "                                           say which of them would be removed; --yes: remove them. "
     "Those\n"
     "                                           that somebody has changed stay\n"
-    "       mrcctl --device NAME COMMAND ...    the commands about planes and faults, of another device than "
-    "the\n"
-    "                                           first of the settings\n"
+    "       mrcctl --device NAME COMMAND ...    the commands about planes, ports, EVs and faults, of another "
+    "device\n"
+    "                                           than the first of the settings\n"
     "       mrcctl --help | --version\n"
     "Planes are numbered from 0. It acts on the programs of this user that share the run directory\n"
     "(MRC_RUNDIR, else the user's own), running now or started later.\n";
@@ -160,7 +193,7 @@ int words_of(std::string_view command) {
 }
 
 // Takes "--device NAME" from before the command. The status if it is wrong, else 0.
-int take_device(int* argc, char*** argv, std::string* suffix) {
+int take_device(int* argc, char*** argv, std::string* name, std::string* suffix) {
   if (*argc < 2 || std::string_view((*argv)[1]) != "--device") return 0;
   if (*argc < 3) {
     std::fputs(kUsage, stderr);
@@ -172,26 +205,51 @@ int take_device(int* argc, char*** argv, std::string* suffix) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return 1;
   }
-  const std::string name = (*argv)[2];
+  *name = (*argv)[2];
   for (const mrc::DeviceConfig& device : devices) {
-    if (device.name != name) continue;
+    if (device.name != *name) continue;
     *suffix = page_suffix(device);
     (*argv)[2] = (*argv)[0];
     *argv += 2;
     *argc -= 2;
     return 0;
   }
-  std::fprintf(stderr, "mrcctl: there is no device %s in the settings\n", name.c_str());
+  std::fprintf(stderr, "mrcctl: there is no device %s in the settings\n", name->c_str());
   return mrc::kCalledWrongly;
+}
+
+// Commands that need the device itself, as a controller has it.
+struct DeviceCommand {
+  std::string_view name;
+  int (*check)(const std::vector<std::string>& words);
+  int (*run)(mrc::OpenDevice& device, const std::vector<std::string>& words);
+};
+constexpr DeviceCommand kDeviceCommands[] = {{"ev", mrc::check_ev_words, mrc::ev_command},
+                                             {"cc", mrc::check_cc_words, mrc::cc_command},
+                                             {"port", mrc::check_port_words, mrc::port_command},
+                                             {"probe", mrc::check_probe_words, mrc::probe_command},
+                                             {"map", mrc::check_map_words, mrc::map_command}};
+
+// `all`: the words that this program was started with.
+int run_on_device(const DeviceCommand& command, const std::string& device_name,
+                  const std::vector<std::string>& words, const std::vector<std::string>& all) {
+  if (const int status = command.check(words); status != 0) return status;
+  if (command.run == mrc::map_command && mrc::joins_maps(words)) return mrc::join_maps(device_name, words);
+  const auto device = mrc::OpenDevice::open(device_name, all);
+  return device != nullptr ? command.run(*device, words) : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (mrc::answer_words("mrcctl", kUsage, argc, argv)) return 0;
+  const std::vector<std::string> all(argv, argv + argc);
+  std::string device;
   std::string suffix;
-  if (const int status = take_device(&argc, &argv, &suffix); status != 0) return status;
+  if (const int status = take_device(&argc, &argv, &device, &suffix); status != 0) return status;
   const std::string_view command = argc > 1 ? argv[1] : "";
+  for (const DeviceCommand& known : kDeviceCommands)
+    if (known.name == command) return run_on_device(known, device, {argv + 2, argv + argc}, all);
   if (command == "install") return mrc::install_files(argc - 2, argv + 2);
   if (command == "uninstall") return mrc::uninstall_files(argc - 2, argv + 2);
   if (command == "capture") return mrc::capture_frames(argc - 2, argv + 2);

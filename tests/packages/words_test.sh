@@ -53,6 +53,12 @@ refuses more "$bin/mrcctl" heal more
 refuses mend "$bin/mrcctl" plane 1 mend
 refuses 99 "$bin/mrcctl" plane 99 down
 refuses ./here "$bin/mrcctl" install ./here
+refuses more "$bin/mrcctl" ev --json more
+refuses sideways "$bin/mrcctl" port 1 sideways
+refuses --plain "$bin/mrcctl" probe host --plain
+refuses 12x "$bin/mrcctl" probe host --count 12x
+refuses --demon "$bin/mrcctl" map --demon
+refuses more "$bin/mrcctl" map more
 refuses more "$bin/mrcd" "$scratch/empty/socket" more
 refuses 12x "$bin/mrc_top" --pid 12x
 refuses --linez "$bin/mrc_top" --once --linez

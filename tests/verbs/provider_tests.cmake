@@ -12,6 +12,7 @@ if(NOT MRC_SANITIZE)  # as with the stock programs
   target_link_libraries(device_fault_test PRIVATE mrc ibverbs GTest::gtest Threads::Threads)
   mrc_verbs_test(faults 120 ${program} $<TARGET_FILE:device_fault_test> $<TARGET_FILE:mrcctl>)
   mrc_verbs_test(fault_commands 120 ${CMAKE_CURRENT_SOURCE_DIR}/fault_commands.sh ${CMAKE_BINARY_DIR})
+  mrc_verbs_test(controller_commands 120 ${CMAKE_CURRENT_SOURCE_DIR}/controller_commands.sh ${CMAKE_BINARY_DIR})
   mrc_verbs_test(disorder 120 ${CMAKE_CURRENT_SOURCE_DIR}/disorder.sh ${CMAKE_BINARY_DIR})
   add_executable(two_devices two_devices.cc)
   target_link_libraries(two_devices PRIVATE ibverbs)

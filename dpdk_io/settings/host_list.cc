@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "dpdk_io/wire/host_list.h"
+#include "dpdk_io/settings/host_list.h"
 
 namespace mrc {
 
