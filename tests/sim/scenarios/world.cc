@@ -17,8 +17,9 @@ namespace {
 // Paths by uSIDs: every choice of spine and core, or as many as are asked for.
 class UsidPaths : public PathSource {
  public:
-  UsidPaths(const Fabric& fabric, uint32_t host, uint32_t paths)
-      : fabric_(fabric), host_(host), paths_(paths) {}
+  // `any`: of more than are asked for, any will do; otherwise they are the first.
+  UsidPaths(const Fabric& fabric, uint32_t host, uint32_t paths, bool any)
+      : fabric_(fabric), host_(host), paths_(paths), any_(any) {}
   std::vector<EvEntry> paths_to(const IpAddress& destination) override {
     const TopologyConfig& topology = fabric_.config();
     const uint32_t to = static_cast<uint32_t>(destination.bytes[13]) << 16 |
@@ -30,7 +31,7 @@ class UsidPaths : public PathSource {
     for (uint32_t id = 0; id < topology.planes; ++id) {
       const auto plane = static_cast<Plane>(id);
       for (uint32_t path = 0; path < count; ++path) {
-        const uint32_t choice = topology.tiers == 3 && count < choices ? spread(path, count, choices) : path;
+        const uint32_t choice = any_ && count < choices ? spread(path, count, choices) : path;
         entries.push_back({.entropy = make_entropy(plane, path),
                            .plane = plane,
                            .has_outer = true,
@@ -49,6 +50,7 @@ class UsidPaths : public PathSource {
   const Fabric& fabric_;
   uint32_t host_;
   uint32_t paths_;
+  bool any_;
 };
 
 }  // namespace
@@ -184,8 +186,9 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   }
   if (config_.srv6) {
     const auto fewer = config_.paths_at.find(number);
-    const uint32_t paths = fewer != config_.paths_at.end() ? fewer->second : config_.paths + config_.backups;
-    path_sources_[number] = std::make_unique<UsidPaths>(*fabric_, number, paths);
+    const bool bound = fewer != config_.paths_at.end();
+    const uint32_t paths = bound ? fewer->second : config_.paths + config_.backups;
+    path_sources_[number] = std::make_unique<UsidPaths>(*fabric_, number, paths, !bound);
     host.engine.path_source = path_sources_[number].get();
   }
   return host;
