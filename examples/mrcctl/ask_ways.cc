@@ -73,6 +73,7 @@ int ask_ways(OpenDevice& device, const std::vector<ProbeWay>& ways, Nanoseconds 
   for (size_t first = 0; first < ways.size(); first += kWaysAtATime) {
     const size_t count = std::min(kWaysAtATime, ways.size() - first);
     std::vector<mrc_ctl_ep_req> requests;
+    requests.reserve(count);
     for (size_t i = 0; i < count; ++i)
       requests.push_back(request_for(ways[first + i], static_cast<uint16_t>(i)));
     std::vector<mrc_ctl_ep_rsp> responses(count);

@@ -56,14 +56,16 @@ class DenialReader {
       std::string word;
       std::string more;
       if (!(words >> word)) continue;
-      if (words >> more || !read(word, denials))
-        return file + ":" + std::to_string(number) + ": " + line +
-               ": no link, no switch and no EV of a profile";
+      if (words >> more || !read(word, denials)) return wrong_line(file, number, line);
     }
     return {};
   }
 
  private:
+  static std::string wrong_line(const std::string& file, int number, const std::string& line) {
+    return file + ":" + std::to_string(number) + ": " + line + ": no link, no switch and no EV of a profile";
+  }
+
   const FabricNames& names_;
   const std::vector<EvProfileView>& profiles_;
 };
@@ -149,6 +151,7 @@ bool load_names(const DeviceConfig& settings, FabricNames* names) {
 
 int deny_links(OpenDevice& device, mrcdv_links_op op, const std::vector<FabricLink>& links) {
   std::vector<mrcdv_link> wanted;
+  wanted.reserve(links.size());
   for (const FabricLink& link : links) wanted.push_back({link.one, link.other});
   return mrcdv_modify_denied_links(device.verbs(), op, wanted.data(), static_cast<int>(wanted.size()));
 }
@@ -157,6 +160,7 @@ std::vector<FabricLink> denied_links(OpenDevice& device) {
   std::vector<mrcdv_link> found(1024);
   const int count = mrcdv_query_denied_links(device.verbs(), found.data(), static_cast<int>(found.size()));
   std::vector<FabricLink> links;
+  links.reserve(found.size());
   for (int i = 0; i < count; ++i)
     links.push_back(
         FabricLink::between(found[static_cast<size_t>(i)].usid, found[static_cast<size_t>(i)].other));

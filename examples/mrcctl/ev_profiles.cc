@@ -78,6 +78,7 @@ int read_ev_profiles(OpenDevice& device, std::vector<EvProfileView>* profiles) {
 int set_ev_states(OpenDevice& device, uint64_t profile, const std::vector<mrc_ctl_ev>& evs,
                   mrc_ctl_ev_state state) {
   std::vector<mrc_ctl_ev_op_entry> entries;
+  entries.reserve(evs.size());
   for (const mrc_ctl_ev& ev : evs) entries.push_back({ev, {}, state, MRC_CTL_EV_OP_F_ALL_COPIES});
   mrc_ctl_ev_profile_attr attributes{};
   attributes.ev_op = {MRC_CTL_EV_OP_MODIFY_EV_STATE, entries.data(), static_cast<int>(entries.size())};

@@ -3,7 +3,6 @@
 // file of the operator gives them.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -22,7 +21,10 @@ struct FabricLink {
   static FabricLink between(uint16_t a, uint16_t b) {
     return b != 0 && b < a ? FabricLink{b, a} : FabricLink{a, b};
   }
-  friend auto operator<=>(const FabricLink&, const FabricLink&) = default;
+  friend bool operator==(const FabricLink&, const FabricLink&) = default;
+  friend bool operator<(const FabricLink& a, const FabricLink& b) {
+    return a.one != b.one ? a.one < b.one : a.other < b.other;
+  }
 };
 
 class FabricNames {

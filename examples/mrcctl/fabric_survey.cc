@@ -67,6 +67,7 @@ int FabricSurvey::ask_until(bool (*wanted)(const Surveyed&), uint32_t count, uin
 
 int FabricSurvey::ask(const std::vector<Surveyed*>& which, uint32_t each) {
   std::vector<ProbeWay> ways;
+  ways.reserve(which.size() * each);
   // In turn, so that those of one link are not a burst on it.
   for (uint32_t i = 0; i < each; ++i)
     for (const Surveyed* route : which) ways.push_back(route->way);
@@ -86,6 +87,7 @@ int FabricSurvey::ask(const std::vector<Surveyed*>& which, uint32_t each) {
 
 std::vector<RouteResult> FabricSurvey::results() const {
   std::vector<RouteResult> all;
+  all.reserve(routes_.size());
   for (const Surveyed& route : routes_) all.push_back({route.route.nodes, route.sent, route.answered});
   return all;
 }

@@ -80,6 +80,7 @@ void remember(const FabricVerdict& before, FabricVerdict* verdict) {
 
 std::vector<FabricLink> links_of(const FabricVerdict& verdict) {
   std::vector<FabricLink> links;
+  links.reserve(verdict.bad.size());
   for (const BadLink& bad : verdict.bad) links.push_back(bad.link);
   std::sort(links.begin(), links.end());
   return links;

@@ -210,6 +210,7 @@ int answer_others(OpenDevice& device) {
 // 0 or an errno.
 int ask_all_ways(OpenDevice& device, const ProbeOrder& order, std::vector<ProbedWay>* probed) {
   std::vector<ProbeWay> ways;
+  ways.reserve(probed->size());
   for (const ProbedWay& each : *probed) ways.push_back(each.way);
   for (uint32_t turn = 0; turn < order.count; ++turn) {
     const timespec pause{order.interval_ms / 1000, static_cast<long>(order.interval_ms % 1000) * 1'000'000};

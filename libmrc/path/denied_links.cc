@@ -32,6 +32,7 @@ bool DeniedLinks::on_way(const EvEntry& entry, uint16_t host) const {
 void DeniedLinks::apply(const PathSource* source, std::vector<EvEntry>* entries) const {
   if (links_.empty()) return;
   std::vector<bool> denied;
+  denied.reserve(entries->size());
   bool any_left = false;
   for (const EvEntry& entry : *entries) {
     const auto own = source != nullptr ? source->outer_source(entry.plane) : std::nullopt;

@@ -33,6 +33,7 @@ int modify_links(ibv_context* verbs, mrcdv_links_op op, const mrcdv_link* links,
   if (const int error = check_device(verbs); error != 0) return error;
   if (count < 0 || (links == nullptr && count > 0) || op > MRCDV_LINKS_REMOVE) return EINVAL;
   std::vector<UsidLink> wanted;
+  wanted.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     if (links[i].usid == 0) return EINVAL;
     wanted.push_back({links[i].usid, links[i].other});
