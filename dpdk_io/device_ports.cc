@@ -21,7 +21,7 @@ class DevicePorts::Impl {
     if (!open_run_directory(&run_directory_, error)) return false;
     ClaimOnHost on_host = network.has_real_ports() ? claim_on_host : ClaimOnHost();
     if (network.shared_planes() != 0) {
-      sharer_ = ShareClient::connect(share_socket_path(), error);
+      sharer_ = ShareClient::connect(share_socket_path(page_suffix(config)), error);
       if (sharer_ == nullptr) return false;
       // mrcd asks the other programs of the host for us.
       on_host = [this](uint32_t slot, int*, std::string* why) { return sharer_->claim(slot, why); };

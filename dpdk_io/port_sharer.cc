@@ -77,9 +77,6 @@ class PortSharer::Impl {
 
 bool PortSharer::Impl::open(const DeviceConfig& config, const Place& place, std::string* error) {
   if (!find_users(config.share_users, &users_, error)) return false;
-  if (config.network.any_port(&PortConfig::is_shared_ethdev) &&
-      !start_eal(error, eal_needs_of(config, &PortConfig::is_shared_ethdev, config.share_threads)))
-    return false;
   loop_ = ControlLoop::open(error);
   if (loop_ == nullptr) return false;
   wires_ = SharedWires::open(config, *loop_, error);
@@ -173,6 +170,19 @@ void PortSharer::Impl::say_counters() const {
                  i, frames.to_programs, frames.to_wires, frames.for_nobody, frames.not_let_out,
                  frames.without_wire, frames.no_room);
   }
+}
+
+bool PortSharer::start_drivers(const std::vector<DeviceConfig>& devices, std::string* error) {
+  EalOptions all;
+  bool needed = false;
+  for (const DeviceConfig& device : devices) {
+    if (!device.network.any_port(&PortConfig::is_shared_ethdev)) continue;
+    const EalOptions needs = eal_needs_of(device, &PortConfig::is_shared_ethdev, device.share_threads);
+    all.megabytes = needs.megabytes + (needed ? all.megabytes : 0);
+    all.pci.insert(all.pci.end(), needs.pci.begin(), needs.pci.end());
+    needed = true;
+  }
+  return !needed || start_eal(error, all);
 }
 
 std::unique_ptr<PortSharer> PortSharer::open(const DeviceConfig& config, const Place& place,

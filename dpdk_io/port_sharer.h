@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dpdk_io/settings/device_config.h"
 
@@ -20,7 +21,10 @@ class PortSharer {
     std::string ledger;  // file beside it (dpdk_io/share/slot_ledger.h)
     size_t per_user;     // programs of one user at a time
   };
-  // Null: `error` says why. The settings have ports to share.
+  // Before the first of them: what DPDK needs for all devices, whose settings these are. False: `error` says
+  // why.
+  static bool start_drivers(const std::vector<DeviceConfig>& devices, std::string* error);
+  // Of one device. Null: `error` says why. The settings have ports to share.
   static std::unique_ptr<PortSharer> open(const DeviceConfig& config, const Place& place, std::string* error);
   ~PortSharer();
   PortSharer(const PortSharer&) = delete;

@@ -6,9 +6,9 @@
 
 namespace mrc {
 
-std::string share_socket_path() {
+std::string share_socket_path(const std::string& suffix) {
   const char* given = secure_getenv("MRC_PORTS");
-  return given != nullptr && *given != '\0' ? given : "/run/mrcd/ports";
+  return (given != nullptr && *given != '\0' ? given : "/run/mrcd/ports") + suffix;
 }
 
 bool send_share_message(int socket, const ShareMessage& message, const SentPair* memory) {

@@ -12,8 +12,8 @@
 
 namespace mrc {
 
-// MRC_PORTS, else the place where mrcd listens.
-std::string share_socket_path();
+// MRC_PORTS, else the place where mrcd listens; of a device that is not the first with its suffix behind it.
+std::string share_socket_path(const std::string& suffix);
 
 // The ports of mrcd, by plane.
 struct SharedPorts {

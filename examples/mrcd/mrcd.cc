@@ -9,13 +9,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/port_sharer.h"
@@ -96,20 +99,14 @@ bool can_mount(std::string* error) {
   return true;
 }
 
-// The ports that it shares, if the settings say so.
+// The ports of one device that it shares.
 class Ports {
  public:
   ~Ports() {
     if (thread_.joinable()) thread_.join();
   }
   bool open(const mrc::DeviceConfig& config, size_t limit, std::string* error) {
-    // Every program takes some descriptors.
-    rlimit files{};
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-      files.rlim_cur = files.rlim_max;
-      setrlimit(RLIMIT_NOFILE, &files);
-    }
-    const std::string path = mrc::share_socket_path();
+    const std::string path = mrc::share_socket_path(mrc::page_suffix(config));
     if (path.find('/') == std::string::npos) {
       *error = "MRC_PORTS=" + path + " must be a path with a / in it";
       return false;
@@ -117,13 +114,12 @@ class Ports {
     if (!socket_.listen_at(path, SOCK_NONBLOCK, error)) return false;
     sharer_ = mrc::PortSharer::open(config, {socket_.fd(), path + ".slots", limit}, error);
     if (sharer_ == nullptr) return false;
-    std::printf("mrcd: sharing ports at %s\n", path.c_str());
+    std::printf("mrcd: sharing ports of %s at %s\n", config.name.c_str(), path.c_str());
     std::fflush(stdout);
     return true;
   }
   void run() { sharer_->run(g_stop); }
   void run_beside() {
-    if (sharer_ == nullptr) return;
     // Signals are for the thread that waits for clients.
     sigset_t all, before;
     sigfillset(&all);
@@ -137,6 +133,24 @@ class Ports {
   std::unique_ptr<mrc::PortSharer> sharer_;
   std::thread thread_;
 };
+
+// Of all devices whose settings say so. False: `error` says why.
+bool share_ports(std::vector<mrc::DeviceConfig>& devices, size_t limit, std::list<Ports>* all,
+                 std::string* error) {
+  // Every program takes some descriptors.
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (!mrc::PortSharer::start_drivers(devices, error)) return false;
+  for (mrc::DeviceConfig& device : devices) {
+    if (device.network.shared_planes() == 0) continue;
+    mrc::choose_mtu(&device);
+    if (!all->emplace_back().open(device, limit, error)) return false;
+  }
+  return true;
+}
 
 bool serve_metrics(const mrc::DeviceConfig& config, mrc::MetricsServer* server, std::string* error) {
   std::string run_directory;
@@ -174,11 +188,13 @@ int main(int argc, char** argv) {
     return mrc::refuse_word("mrcd", argv[1]);
   if (argc > 2) return mrc::refuse_word("mrcd", argv[2]);
   const std::string path = argc == 2 ? argv[1] : mrc::provider::broker_path();
-  mrc::DeviceConfig config;
+  std::vector<mrc::DeviceConfig> devices;
   std::string error;
-  if (!mrc::load_device_config(&config, &error)) return fail(error);
-  mrc::choose_mtu(&config);
-  const bool has_ports = config.network.shared_planes() != 0;
+  if (!mrc::load_device_configs(&devices, &error)) return fail(error);
+  const mrc::DeviceConfig& first = devices.front();
+  const bool has_ports = std::any_of(devices.begin(), devices.end(), [](const mrc::DeviceConfig& device) {
+    return device.network.shared_planes() != 0;
+  });
   const bool has_fuse = can_mount(&error);
   if (!has_fuse && !has_ports) return fail(error + "; run it as root, on a kernel with FUSE");
   struct sigaction stop {};
@@ -189,16 +205,18 @@ int main(int argc, char** argv) {
   if (has_fuse && !socket.listen_at(path, 0, &error)) return fail(error);
   if (!has_fuse) std::fprintf(stderr, "mrcd: no FUSE files for programs: %s\n", error.c_str());
   mrc::MetricsServer metrics;
-  if (config.metrics_port != 0 && !serve_metrics(config, &metrics, &error)) return fail(error);
-  Ports ports;
-  if (has_ports && !ports.open(config, limit, &error)) return fail(error);
+  if (first.metrics_port != 0 && !serve_metrics(first, &metrics, &error)) return fail(error);
+  std::list<Ports> ports;
+  if (has_ports && !share_ports(devices, limit, &ports, &error)) return fail(error);
+  // Without files to give this thread has time for ports.
+  const auto beside = has_fuse ? ports.begin() : std::next(ports.begin());
+  for (auto each = beside; each != ports.end(); ++each) each->run_beside();
   if (!has_fuse) {
-    ports.run();
+    ports.front().run();
     return 0;
   }
   std::printf("mrcd: listening at %s\n", path.c_str());
   std::fflush(stdout);
-  ports.run_beside();
   give_files(socket.fd(), limit);
   return 0;
 }

@@ -120,7 +120,7 @@ start_mrcd() {
   mrc_start "$scratch/mrcd.$1.log" nsenter --net="/run/netns/$1" env MRC_CONFIG="$scratch/$1.toml" \
     MRC_PORTS="$scratch/mrcd.$1/ports" "$bin/mrcd" "$scratch/mrcd.$1/broker"
   sharers[$1]=$mrc_pid
-  until grep -qs 'sharing ports' "$scratch/mrcd.$1.log"; do
+  until grep -qs 'listening at\|no FUSE' "$scratch/mrcd.$1.log" && grep -qs 'sharing ports' "$scratch/mrcd.$1.log"; do
     if ! kill -0 "$mrc_pid" 2>/dev/null || ((tries++ >= 600)); then fail "mrcd on $1 does not listen"; fi
     sleep 0.05
   done
@@ -165,14 +165,14 @@ start_pair() {
   local tag=$1 server=$2 client=$3 address=$4 port=$((20000 + RANDOM % 10000)) tries=0
   shift 4
   on "$server"
-  mrc_start "$scratch/server.$tag.log" "${prefix[@]}" "$@" -d mrc0 -F -p "$port"
+  mrc_start "$scratch/server.$tag.log" "${prefix[@]}" "$@" -d "${device:-mrc0}" -F -p "$port"
   declare -g "server_$tag=$mrc_pid"
   until listens "$server" "$port"; do
     if ! kill -0 "$mrc_pid" 2>/dev/null || ((tries++ >= 1200)); then fail "the server of '$*' does not listen"; fi
     sleep 0.05
   done
   on "$client"
-  mrc_start "$scratch/client.$tag.log" "${prefix[@]}" "$@" -d mrc0 -F -p "$port" "$address"
+  mrc_start "$scratch/client.$tag.log" "${prefix[@]}" "$@" -d "${device:-mrc0}" -F -p "$port" "$address"
   declare -g "client_$tag=$mrc_pid"
 }
 
@@ -480,6 +480,32 @@ gids = ["fd77:0:0::1"]'
       rows "$tag" 1 4
     done
     used "$a" 2 5000000
+    no_icmp
+    ;;
+  shared_devices) # each of two devices by its own port of mrcd
+    network 2
+    for plane in 0 1; do
+      printf '[[device]]\nplanes = 1\n[[device.port]]\nbackend = "af_packet"\ninterface = "v%d"\nshare = "mrcd"\n' "$plane"
+    done | tee "$scratch/$a.toml" >"$scratch/$b.toml"
+    start_mrcd "$a"
+    start_mrcd "$b"
+    before=$(sent "$a" 0)
+    device=mrc1 start_pair x "$b" "$a" 10.77.1.2 ib_write_bw -s 65536 -n 1500
+    finish_pair x
+    rows x 1 4
+    (($(sent "$a" 1) >= 90000000)) || fail "mrc1 sent only $(sent "$a" 1) bytes by its port"
+    (($(sent "$a" 0) - before < 1000000)) || fail "the port of mrc0 carried $(sent "$a" 0) bytes of mrc1"
+    start_pair y "$a" "$b" 10.77.0.1 ib_write_bw -s 65536 -n 1500
+    device=mrc1 start_pair w "$b" "$a" 10.77.1.2 ib_send_bw -s 4096 -n 1000
+    for tag in y w; do
+      finish_pair "$tag"
+      rows "$tag" 1 4
+    done
+    for host in "$a" "$b"; do
+      kill "${sharers[$host]}"
+      wait "${sharers[$host]}" || fail "mrcd ended with status $?"
+      [[ -z $(ls "$scratch/mrcd.$host") ]] || fail "mrcd leaves $(ls "$scratch/mrcd.$host")"
+    done
     no_icmp
     ;;
   shared_users) # programs of two users without any right, and of root, by the same port

@@ -21,7 +21,7 @@ if(NOT MRC_SANITIZE)
     mrc_verbs_test(wire_${case} 120 ${CMAKE_CURRENT_SOURCE_DIR}/wire.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${case})
   endforeach()
   # Ports that mrcd shares.
-  foreach(case shared shared_users shared_refused shared_ethdev shared_threads shared_queues shared_killed shared_srv6 shared_mpi)
+  foreach(case shared shared_devices shared_users shared_refused shared_ethdev shared_threads shared_queues shared_killed shared_srv6 shared_mpi)
     mrc_verbs_test(wire_${case} 300 ${CMAKE_CURRENT_SOURCE_DIR}/wire.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${case})
   endforeach()
 endif()
