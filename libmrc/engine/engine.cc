@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kSendBudget = 32;
 // Queue pairs in a row that find no room in the ports.
 constexpr uint32_t kBlockedMax = 16;
+constexpr uint32_t kBlockedWhileMoving = 2;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
 // To a host that no queue pair is connected to.
@@ -271,6 +272,7 @@ void Engine::serve_doorbells(Nanoseconds now) {
     ++receive_round_;
   }
   const size_t received = receive(now);
+  moves_ = received > 0;
   take_doorbells();
   check_ports(now);
   run_timers(now);
@@ -386,10 +388,11 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
 [[gnu::hot]] void Engine::transmit(Nanoseconds now) {
   // One turn for everyone who is in the list now. But when the ports have had no room for several in a row,
   // asking all others takes longer than it takes to make room: they keep their places, and are the first next
-  // time.
+  // time. The more so while frames come and go.
+  const uint32_t blocked_max = moves_ ? kBlockedWhileMoving : kBlockedMax;
   QueuePair* last = active_tail_;
   uint32_t blocked = 0;
-  for (bool more = active_head_ != nullptr; more && blocked < kBlockedMax;) {
+  for (bool more = active_head_ != nullptr; more && blocked < blocked_max;) {
     QueuePair& qp = *active_head_;
     more = &qp != last;
     unlink(qp);

@@ -218,6 +218,7 @@ class Engine final : private FrameTap {
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;
   uint64_t random_;
+  bool moves_ = false;    // the last look at the ports found something
   uint64_t burst_ = 0;    // calls of progress() and send_posted()
   Nanoseconds time_ = 0;  // never goes back
   Nanoseconds last_turn_ = 0;
