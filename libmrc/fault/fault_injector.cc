@@ -281,7 +281,7 @@ CompletionFaults::Fate FaultInjector::on_completion(CompletionQueue& queue, cons
     return Fate::kTaken;
   }
   if (!completions_.holds_of(queue)) return Fate::kPass;
-  if (completions_.full()) return Fate::kOverrun;  // it must not overtake
+  if (completions_.full()) return Fate::kPassBehindKept;  // it must not overtake
   completions_.hold(queue, completion, now_);
   return Fate::kTaken;
 }
@@ -302,9 +302,13 @@ std::optional<Disorder::Held> FaultInjector::on_write(Qpn qpn, uint32_t bytes, b
   return std::nullopt;
 }
 
-void FaultInjector::release(CompletionSink& sink) {
+void FaultInjector::hand_over(Nanoseconds due, CompletionSink& sink) {
   completions_.release(
-      now_, [&](CompletionQueue& queue, const Completion& completion) { sink.push_now(&queue, completion); });
+      due, [&](CompletionQueue& queue, const Completion& completion) { sink.push_now(&queue, completion); });
+}
+
+void FaultInjector::release(CompletionSink& sink) {
+  hand_over(now_, sink);
 }
 
 }  // namespace mrc

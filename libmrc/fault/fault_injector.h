@@ -69,6 +69,7 @@ class FaultInjector final : public CompletionFaults, public Disorder {
   // --- requests and completions ---
   std::optional<CompletionStatus> on_request(Qpn qpn) override;
   Fate on_completion(CompletionQueue& queue, const Completion& completion) override;
+  void give_back(CompletionSink& sink) override { hand_over(kNever, sink); }
   // Pushes what is due. The sink must not ask us again.
   void release(CompletionSink& sink);
   void forget(Qpn qpn) { completions_.forget(qpn); }
@@ -99,6 +100,7 @@ class FaultInjector final : public CompletionFaults, public Disorder {
   bool hold(RuleState& rule, HeldFrame frame, const uint8_t* bytes);
   bool damage(RuleState& rule, std::span<uint8_t> bytes, uint32_t* length);
   bool send(const HeldFrame& held);
+  void hand_over(Nanoseconds due, CompletionSink& sink);
   void count(FaultKind kind);
 
   const Config config_;

@@ -23,6 +23,7 @@ class CompletionSink {
     if (faults_ != nullptr) [[unlikely]] {
       const CompletionFaults::Fate fate = faults_->on_completion(*queue, completion);
       if (fate == CompletionFaults::Fate::kTaken) return true;
+      if (fate == CompletionFaults::Fate::kPassBehindKept) faults_->give_back(*this);
       if (fate == CompletionFaults::Fate::kOverrun) overrun(queue);
     }
     return push_now(queue, completion);

@@ -201,6 +201,33 @@ TEST_F(Faults, SlowAndFullCompletionQueues) {
   EXPECT_TRUE(pair.a.sends.overrun());
 }
 
+// More than can be held back: they come sooner, in their order, and no queue is taken for full.
+TEST(SlowCompletions, ComeSoonerWhenTheyAreTooMany) {
+  FaultRule slow;
+  slow.kind = FaultKind::kSlowCq;
+  slow.delay_ns = kSecond;
+  Counters counters;
+  FaultInjector injector(std::vector<FaultInjector::Counted>{{slow, nullptr}}, {});
+  injector.set_counters(&counters);
+  CompletionSink sink;
+  sink.set_faults(&injector);
+  constexpr uint64_t kMany = 2 * HeldCompletions::kMax + 10;
+  CompletionQueue queue(kMany);
+  for (uint64_t i = 0; i < kMany; ++i) {
+    Completion completion;
+    completion.work_id = i;
+    ASSERT_TRUE(sink.push(&queue, completion));
+  }
+  EXPECT_FALSE(queue.overrun());
+  EXPECT_GE(queue.pushed(), HeldCompletions::kMax);
+  EXPECT_LT(queue.pushed(), kMany) << "some are still late";
+  injector.set_now(2 * kSecond);
+  injector.release(sink);
+  const std::vector<Completion> all = WirePair::poll(queue);
+  ASSERT_EQ(all.size(), kMany);
+  for (uint64_t i = 0; i < kMany; ++i) EXPECT_EQ(all[i].work_id, i);
+}
+
 // A rule that is added does not begin those that are there again.
 TEST_F(Faults, RulesGoOnWhereTheyWere) {
   FaultRule first = of_writes(FaultKind::kDrop, 1, FaultRule::kSend);
