@@ -181,6 +181,40 @@ TEST(RequesterRules, AGapInTheLastWindowIsFilledWithoutAsking) {
   EXPECT_LT(pair.now() - begin, 100 * kMicrosecond);
 }
 
+// MRC 3.4: which copy was answered is known by the reflected timestamp, however often it was sent.
+TEST(RequesterRules, TheReflectedTimestampMakesARoundTripOfTheLastCopy) {
+  RulePair pair(strict_options());
+  Tap tap(pair.a);
+  const RttEstimator& rtt = pair.a.qp->mrc()->requester().rtt();
+  for (uint64_t id = 1; id <= 20; ++id) {
+    pair.write(id, 1024);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == id; }, kSecond));
+  }
+  const Nanoseconds before = rtt.smoothed();
+  // The first copy is lost, and no question gets through. The way of the second takes 80 us longer.
+  size_t copies = 0;
+  Nanoseconds delay = 5 * kMicrosecond;
+  pair.a.ports[0]->delay = [&] { return delay; };
+  tap.drop = [&](const Packet& packet) {
+    if (!is_data(packet)) return true;
+    if (++copies == 2) delay = 85 * kMicrosecond;
+    return copies != 2;
+  };
+  Nanoseconds heard = 0;
+  const Nanoseconds begin = pair.now();
+  pair.write(21, 1024);
+  ASSERT_TRUE(pair.run(
+      [&] {
+        if (rtt.smoothed() != before && heard == 0) heard = rtt.smoothed();
+        return pair.a.sends.pushed() == 21;
+      },
+      kSecond));
+  ASSERT_GT(pair.now() - begin, 200 * kMicrosecond) << "the first copy is much older";
+  // One sample of about 90 us among the others: not the age of the first copy, nor none at all.
+  EXPECT_NEAR(static_cast<double>(heard - before), static_cast<double>(90 * kMicrosecond - before) / 8,
+              1000.0);
+}
+
 // MRC 3.3 (b): the others overtake what waits in a plane's long queue. That is known of the plane soon.
 TEST(RequesterRules, AGrowingQueueInOnePlaneIsNoLoss) {
   PairOptions options = strict_options(4);
