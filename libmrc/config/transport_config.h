@@ -28,7 +28,9 @@ struct TransportConfig {
   uint32_t datagram_bytes_max = kMtuMax;  // what fits through the ports
   static constexpr uint32_t kPathsPerPlaneMax = 256;
   uint32_t paths_per_plane = 32;
-  uint32_t backups_per_plane = 0;    // MRC 4.5: more paths per plane, which take the place of bad ones
+  uint32_t backups_per_plane = 0;     // MRC 4.5: more paths per plane, which take the place of bad ones
+  uint32_t mark_skip_turns_max = 32;  // of a path in SKIP, see PathSetConfig
+  uint32_t trim_skip_turns = 8;
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
   uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
   uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)

@@ -220,7 +220,7 @@ PathId PathSet::find(Entropy entropy, Plane plane) const {
 // path gets single packets until their answers are better: a whole round trip of them would be too late.
 void PathSet::skip(Path& busy, uint8_t level) {
   if (marks_are_common()) return;  // MRC 5.4: the last hop marks everything; no path is better
-  busy.mark_level = static_cast<uint8_t>(std::clamp(busy.mark_level + 1, level + 1, kMarkLevelMax + 0));
+  busy.mark_level = static_cast<uint8_t>(std::clamp(busy.mark_level + 1, level + 1, mark_level_max_ + 0));
   // MRC 4.3 [P]: a mark on a path that already skips does not add another turn.
   if (busy.state == PathState::kGood) miss_turns(busy);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/path/path_set.h"
 
+#include <bit>
 #include <cassert>
 #include <new>
 #include <utility>
@@ -35,6 +36,9 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   const std::vector<EvEntry>& entries = *ways;
   *this = PathSet{};
   config_ = config;
+  mark_level_max_ = static_cast<uint8_t>(std::bit_width(config.mark_skip_turns_max));
+  trim_level_ =
+      static_cast<uint8_t>(std::bit_width(std::min(config.trim_skip_turns, config.mark_skip_turns_max)) - 1);
   random_ = seed;
   local_ports_ = remote_ports_ = static_cast<PlaneMask>((uint64_t{1} << config.planes) - 1);
   events_.resize(config.event_mask != 0 ? config.events_max : 0);

@@ -48,9 +48,11 @@ struct PathSetConfig {
   uint32_t min_active = 0;         // MRC 4.2, ev_min_active; 0 = a quarter of those in use at first
   Nanoseconds probe_interval = kMillisecond;
   Nanoseconds probe_interval_max = kSecond;
-  uint8_t event_mask = 0;            // kPathEvent*
-  uint32_t events_max = 64;          // room of the event queue
-  PathCounters* counters = nullptr;  // may be shared; null = not counted
+  uint32_t mark_skip_turns_max = 32;  // MRC 4.2: SKIP after many marks in a row; a power of two, 128 at most
+  uint32_t trim_skip_turns = 8;       // and after a trimmed packet, at least
+  uint8_t event_mask = 0;             // kPathEvent*
+  uint32_t events_max = 64;           // room of the event queue
+  PathCounters* counters = nullptr;   // may be shared; null = not counted
 };
 
 struct PathEvent {
@@ -180,7 +182,7 @@ class PathSet {
   // MRC 4.2: the responder saw a congestion mark. Nothing happens while marks are common.
   void skip_once(PathId id) { skip(path(id), 0); }
   // MRC 4.2: a switch of the core trimmed a packet: its queue is not just there, it is full.
-  void trimmed(PathId id) { skip(path(id), kTrimLevel); }
+  void trimmed(PathId id) { skip(path(id), trim_level_); }
   // For every SACK that names its path: was it marked? Does skip_once as well.
   void marked(PathId id, bool ce);
   // So many packets arrived without a SACK of their own, which every marked packet has (MRC 3.1). Without
@@ -257,8 +259,6 @@ class PathSet {
   static constexpr uint32_t kMarksOne = 1u << 16;
   static constexpr unsigned kMarksShift = 5;
   static constexpr uint32_t kMarksMemory = 128;  // packets; older ones weigh nothing
-  static constexpr uint8_t kMarkLevelMax = 6;
-  static constexpr uint8_t kTrimLevel = 3;  // eight turns
   static constexpr uint32_t kMarksCommon = kMarksOne / 5 * 4;
   static constexpr uint8_t kWorkingUses = 64;
 
@@ -337,6 +337,8 @@ class PathSet {
   }
 
   PathSetConfig config_;
+  uint8_t mark_level_max_ = 6;  // how often the turns of a path that skips may double, and one more
+  uint8_t trim_level_ = 3;
   std::vector<Path> paths_;            // plane by plane
   std::vector<PathTrouble> troubles_;  // of paths_; empty until one of them has some
   EvEntries ways_;                     // only if some have an outer destination

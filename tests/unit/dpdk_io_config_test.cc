@@ -38,6 +38,8 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     paths_per_plane = 64
     backups_per_plane = 8
     paths_min_active = 2
+    mark_skip_turns_max = 4
+    trim_skip_turns = 2
     window_bytes = 2_097_152
     window_packets = 2048
     sack_threshold_bytes = 8192
@@ -72,6 +74,8 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(config.transport.paths_per_plane, 64u);
   EXPECT_EQ(config.transport.backups_per_plane, 8u);
   EXPECT_EQ(config.transport.paths_min_active, 2u);
+  EXPECT_EQ(config.transport.mark_skip_turns_max, 4u);
+  EXPECT_EQ(config.transport.trim_skip_turns, 2u);
   EXPECT_EQ(config.transport.window_bytes, 2u << 20);
   EXPECT_EQ(config.transport.window_packets, 2048u);
   EXPECT_EQ(config.transport.sack_threshold_bytes, 8192u);

@@ -64,6 +64,27 @@ TEST(PathSet, MarksInARowMissMoreTurns) {  // MRC 4.2: how long SKIP lasts is ou
   EXPECT_GT(uses(false), 140) << "forgotten";
 }
 
+// By setting, as MRC's informative algorithm has it: one turn, however often it was marked or trimmed.
+TEST(PathSet, SkipMayBeOneTurnForAll) {
+  PathSetConfig config;
+  config.paths_per_plane = 4;
+  config.mark_skip_turns_max = 1;
+  PathSet set;
+  set.reset(config, 1);
+  const PathId busy{1};
+  int uses = 0;
+  for (int i = 0; i < 700; ++i) {
+    const PathId id = set.select(kAll);
+    set.marked(id, id == busy);
+    uses += id == busy ? 1 : 0;
+  }
+  EXPECT_NEAR(uses, 100, 15) << "every second turn of its own: one packet of seven";
+  set.trimmed(busy);
+  uses = 0;
+  for (int i = 0; i < 8; ++i) uses += set.select(kAll) == busy ? 1 : 0;
+  EXPECT_EQ(uses, 1);
+}
+
 TEST(PathSet, ATrimMissesEightTurns) {  // MRC 4.3: the UEC balancer makes it four marks
   PathSet set = make(1, 4);
   set.trimmed(PathId{1});

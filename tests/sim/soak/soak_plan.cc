@@ -73,6 +73,8 @@ HostConfig draw_host(Random& random, const TopologyConfig& topology, uint32_t mt
   TransportConfig& transport = host.engine.transport;
   transport.paths_per_plane = static_cast<uint32_t>(random.between(1, 16));
   transport.backups_per_plane = random.chance(0.5) ? 0 : static_cast<uint32_t>(random.between(1, 8));
+  transport.mark_skip_turns_max = 1u << random.between(0, 7);
+  transport.trim_skip_turns = 1u << random.between(0, 7);
   transport.paths_min_active = random.chance(0.7) ? 0 : static_cast<uint32_t>(random.between(1, 4));
   transport.window_packets = 64u << random.below(5);
   transport.window_bytes = static_cast<uint32_t>(random.between(1, 256)) * 4096;
