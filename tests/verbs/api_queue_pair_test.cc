@@ -299,6 +299,7 @@ TEST_F(ApiTest, AQueuePairChoosesHowItSprays) {
   EXPECT_EQ(got.paths_per_plane, 3u);
   EXPECT_EQ(got.paths_min_active, 2u);
   EXPECT_EQ(mrcdv_modify_qp(qp, nullptr, 0, &wanted, kBoth), EINVAL) << "too late";
+  EXPECT_EQ(mrcdv_modify_qp(qp, nullptr, IBV_QP_STATE, &wanted, 0), EINVAL) << "no attributes";
   ibv_destroy_qp(qp);
   ibv_destroy_cq(queue);
 }

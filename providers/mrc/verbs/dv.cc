@@ -166,7 +166,9 @@ ibv_qp* dv_create_qp(ibv_pd* pd, ibv_qp_init_attr* wanted, mrcdv_transport trans
 int dv_modify_qp(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const mrcdv_qp_attr* dv_wanted,
                  uint32_t dv_mask) {
   Qp* qp = qp_of(verbs);
-  if (qp == nullptr) return EINVAL;
+  ibv_qp_attr none{};
+  if (wanted == nullptr && mask == 0) wanted = &none;
+  if (qp == nullptr || wanted == nullptr) return EINVAL;
   QueuePairAttributes more;
   if (dv_mask != 0) {
     if (dv_wanted == nullptr || verbs->qp_type != IBV_QPT_RC) return EINVAL;

@@ -101,7 +101,7 @@ CASE("context.leaves_no_files") {
     Owned<ibv_context> context = open_device();
     Owned<ibv_comp_channel> channel = make_channel(context);
   }
-  CHECK_EQ(open_files(), before);
+  CHECK(open_files() <= before);  // what the cases before it have left may go meanwhile
 }
 
 CASE("context.leaves_no_threads") {
