@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What MRC asks of a requester, rule by rule (docs/protocol.md), seen on the wire.
+// What MRC asks of a requester, rule by rule (docs/protocol.md), seen on the wire. One file, as the table of
+// rules is one: a rule is found by its name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
