@@ -2,6 +2,7 @@
 #include "tests/sim/soak/soak_main.h"
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,8 +61,8 @@ struct Share {
   Coverage coverage;
 };
 static_assert(std::is_trivially_copyable_v<Share>);
-constexpr uint64_t kFailuresMax = 20;  // per process; then it stops
-constexpr unsigned kHangSeconds = 120;
+constexpr uint64_t kFailuresMax = 20;     // per process; then it stops
+constexpr unsigned kHangSeconds = 120;    // of CPU time: a machine that stands still is no hang
 constexpr uint64_t kSeedsCoverAll = 500;  // so many seeds meet everything there is
 
 bool parse(int count, char** words, Options* options) {
@@ -126,13 +127,19 @@ char epitaph[2][400];
 size_t epitaph_bytes[2];
 
 void prepare_epitaphs(const Options& options, uint64_t seed) {
-  const std::string what[2] = {"hangs, no result within " + std::to_string(kHangSeconds) + " s",
+  const std::string what[2] = {"hangs, no result within " + std::to_string(kHangSeconds) + " s of CPU time",
                                "crashed: an assertion, or memory that is not its own"};
   for (int i = 0; i < 2; ++i) {
     const std::string text = "seed " + std::to_string(seed) + ": FAILED: " + what[i] +
                              "\n  replay: " + replay_command(options, seed) + "\n";
     epitaph_bytes[i] = text.copy(epitaph[i], sizeof epitaph[i]);
   }
+}
+
+// From now on; 0: none.
+void watch_for_hang(unsigned seconds) {
+  const itimerval limit = {{}, {static_cast<time_t>(seconds), 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
 }
 
 // The engine does not come back from a call.
@@ -180,11 +187,11 @@ class SeedsDone {
 // Every jobs-th seed, starting at `start`.
 Share run_share(const Options& options, uint64_t start, SeedsDone& done) {
   Share share;
-  std::signal(SIGALRM, on_hang);
+  std::signal(SIGPROF, on_hang);
   watch_for_crashes();
   for (uint64_t seed = start; seed <= options.last && share.failed < kFailuresMax; seed += options.jobs) {
     prepare_epitaphs(options, seed);
-    alarm(options.trace ? 0 : kHangSeconds);
+    watch_for_hang(options.trace ? 0 : kHangSeconds);
     SoakResult result = run_soak_seed(seed, options.soak);
     if (result.ok && !options.once && run_soak_seed(seed, options.soak).trace != result.trace) {
       result.ok = false;
@@ -206,7 +213,7 @@ Share run_share(const Options& options, uint64_t start, SeedsDone& done) {
     share.events += result.events;
     share.coverage.add(result.coverage);
   }
-  alarm(0);
+  watch_for_hang(0);
   return share;
 }
 
