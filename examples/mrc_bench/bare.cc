@@ -18,6 +18,7 @@
 #include "dpdk_io/device_ports.h"
 #include "dpdk_io/host/process_slot.h"
 #include "examples/shared/child_process.h"
+#include "libmrc/wire/copy_out.h"
 
 namespace mrc::bench {
 namespace {
@@ -132,7 +133,7 @@ size_t send_burst(Node& node, size_t plane, Region* region, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     frames[i].plane = static_cast<Plane>(plane);
     std::memcpy(frames[i].data, node.next_hop(plane).bytes.data(), 6);
-    std::memcpy(frames[i].data + kHeaderBytes, region->next(), kPayloadBytes);
+    copy_out(frames[i].data + kHeaderBytes, region->next(), kPayloadBytes);
     frames[i].length = kHeaderBytes + kPayloadBytes;
   }
   link.transmit({frames.data(), count});

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "libmrc/wire/bytes.h"
+#include "libmrc/wire/copy_out.h"
 #include "libmrc/wire/crc32.h"
 #include "libmrc/wire/ethernet.h"
 
@@ -185,7 +186,7 @@ void FrameWriter::add_immediate(uint32_t immediate) {
   // Not by a packet: the constructor has checked the whole length.
   assert(at_ + bytes + kIcrcBytes <= kFrameBytesMax);
   if (intact_)
-    std::memcpy(buffer_ + at_, from, bytes);
+    copy_out(buffer_ + at_, from, bytes);
   else
     crc_ = crc32_copy(crc_, buffer_ + at_, from, bytes);
   at_ += bytes;
