@@ -22,6 +22,8 @@ namespace {
 constexpr uint64_t kSilenceNs = 2'000'000'000;
 // A frame that is not there although so many later ones are was given up by its writer.
 constexpr uint64_t kOvertakenBy = 64;
+// Slots are fetched so many frames before they are written: a listener, or another program, had them last.
+constexpr uint64_t kFetchAhead = 4;
 
 std::string ring_file(const std::string& run_directory, uint32_t number) {
   return run_directory + "/" + CapturePage::kRingPrefix + std::to_string(number);
@@ -99,6 +101,7 @@ void CaptureFeed::open_ring(uint32_t number) {
   std::string why;
   ring_ = map_file<CaptureRing>(ring_file(run_directory_, number), 0, &why);
   number_ = number;
+  if (ring_ != nullptr) lane_ = &ring_->lanes[ring_->feeds.fetch_add(1) % CaptureRing::kLanes];
 }
 
 void CaptureFeed::close_ring() {
@@ -110,9 +113,12 @@ void CaptureFeed::put(const CaptureNote& note, std::span<const uint8_t> frame) {
   const bool whole = note.time_ns < page_->whole_until_ns.load(std::memory_order_relaxed);
   const size_t most = whole ? kFrameBytesMax : CaptureRing::kHeaderBytes;
   const size_t kept = std::min(frame.size(), most);
-  const uint64_t number = ring_->head.fetch_add(1, std::memory_order_relaxed);
+  const uint64_t number = lane_->head.fetch_add(1, std::memory_order_relaxed);
   const size_t place = number % CaptureRing::kSlots;
-  CaptureRing::Slot& slot = ring_->slots[place];
+  const auto* later =
+      reinterpret_cast<const uint8_t*>(&lane_->slots[(number + kFetchAhead) % CaptureRing::kSlots]);
+  for (size_t at = 0; at < sizeof(CaptureRing::Slot); at += 64) __builtin_prefetch(later + at, 1);
+  CaptureRing::Slot& slot = lane_->slots[place];
   // Who was held up in here for a whole round keeps the slot, and this frame is not shown.
   uint64_t turn = slot.turn.load(std::memory_order_relaxed);
   if (turn % 2 != 0 || turn > 2 * number ||
@@ -129,7 +135,7 @@ void CaptureFeed::put(const CaptureNote& note, std::span<const uint8_t> frame) {
   slot.intact = note.intact;
   const size_t first = std::min(kept, sizeof slot.first);
   std::memcpy(slot.first, frame.data(), first);
-  if (kept > first) std::memcpy(ring_->rests[place], frame.data() + first, kept - first);
+  if (kept > first) std::memcpy(lane_->rests[place], frame.data() + first, kept - first);
   slot.turn.store(2 * number + 2, std::memory_order_release);
 }
 
@@ -170,12 +176,9 @@ std::unique_ptr<CaptureListener> CaptureListener::open(const std::string& run_di
 
 CaptureListener::CaptureListener(std::string run_directory, bool whole, CapturePage* page, CaptureRing* ring,
                                  uint32_t number)
-    : run_directory_(std::move(run_directory)),
-      whole_(whole),
-      page_(page),
-      ring_(ring),
-      number_(number),
-      next_(ring->head.load(std::memory_order_acquire)) {
+    : run_directory_(std::move(run_directory)), whole_(whole), page_(page), ring_(ring), number_(number) {
+  for (uint32_t i = 0; i < CaptureRing::kLanes; ++i)
+    next_[i] = ring->lanes[i].head.load(std::memory_order_acquire);
   renew(monotonic_now());
 }
 
@@ -205,33 +208,48 @@ void CaptureListener::renew(uint64_t now_ns) {
 }
 
 // What is in the ring was written by others: numbers in it are read once and checked.
+
+// The next frame of a lane, as it is. Null: there is none now.
+const CaptureRing::Slot* CaptureListener::next_of(uint32_t lane) {
+  uint64_t& next = next_[lane];
+  for (;; ++next, ++lost_) {
+    const uint64_t head = ring_->lanes[lane].head.load(std::memory_order_acquire);
+    if (next >= head) return nullptr;
+    if (head - next > CaptureRing::kSlots) {
+      const uint64_t first = head - CaptureRing::kSlots / 2;  // not the oldest: that is gone in a moment
+      lost_ += first - next;
+      next = first;
+    }
+    const CaptureRing::Slot& slot = ring_->lanes[lane].slots[next % CaptureRing::kSlots];
+    const uint64_t turn = slot.turn.load(std::memory_order_acquire);
+    if (turn == 2 * next + 2) return &slot;
+    if (turn < 2 * next + 2 && head - next < kOvertakenBy) return nullptr;  // it is being written
+  }
+}
+
 bool CaptureListener::take(CapturedFrame* frame) {
   for (;;) {
-    const uint64_t head = ring_->head.load(std::memory_order_acquire);
-    if (next_ >= head) return false;
-    if (head - next_ > CaptureRing::kSlots) {
-      const uint64_t first = head - CaptureRing::kSlots / 2;  // not the oldest: that is gone in a moment
-      lost_ += first - next_;
-      next_ = first;
+    const CaptureRing::Slot* oldest = nullptr;
+    uint32_t lane = 0;
+    for (uint32_t i = 0; i < CaptureRing::kLanes; ++i) {
+      const CaptureRing::Slot* slot = next_of(i);
+      if (slot == nullptr || (oldest != nullptr && slot->time_ns >= oldest->time_ns)) continue;
+      oldest = slot;
+      lane = i;
     }
-    const CaptureRing::Slot& slot = ring_->slots[next_ % CaptureRing::kSlots];
-    const uint64_t there = 2 * next_ + 2;
-    const uint64_t turn = slot.turn.load(std::memory_order_acquire);
-    if (turn < there && head - next_ < kOvertakenBy) return false;  // it is being written
-    if (turn == there) {
-      frame->note = {slot.time_ns, slot.process, slot.plane, slot.leaves != 0, slot.intact != 0};
-      frame->device.assign(slot.device, strnlen(slot.device, sizeof slot.device));
-      frame->length = slot.length;
-      const size_t kept = std::min<size_t>(slot.kept, kFrameBytesMax);
-      const size_t first = std::min(kept, sizeof slot.first);
-      frame->bytes.assign(slot.first, slot.first + first);
-      const uint8_t* rest = ring_->rests[next_ % CaptureRing::kSlots];
-      frame->bytes.insert(frame->bytes.end(), rest, rest + (kept - first));
-      std::atomic_thread_fence(std::memory_order_acquire);
-    }
-    ++next_;
-    if (turn == there && slot.turn.load(std::memory_order_relaxed) == there &&
-        frame->length >= frame->bytes.size())
+    if (oldest == nullptr) return false;
+    const CaptureRing::Slot& slot = *oldest;
+    frame->note = {slot.time_ns, slot.process, slot.plane, slot.leaves != 0, slot.intact != 0};
+    frame->device.assign(slot.device, strnlen(slot.device, sizeof slot.device));
+    frame->length = slot.length;
+    const size_t kept = std::min<size_t>(slot.kept, kFrameBytesMax);
+    const size_t first = std::min(kept, sizeof slot.first);
+    frame->bytes.assign(slot.first, slot.first + first);
+    const uint8_t* rest = ring_->lanes[lane].rests[next_[lane] % CaptureRing::kSlots];
+    frame->bytes.insert(frame->bytes.end(), rest, rest + (kept - first));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    const uint64_t there = 2 * next_[lane]++ + 2;
+    if (slot.turn.load(std::memory_order_relaxed) == there && frame->length >= frame->bytes.size())
       return true;
     ++lost_;
   }

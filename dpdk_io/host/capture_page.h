@@ -5,6 +5,7 @@
 // frames are overwritten. Who may open the run directory, its owner, may listen.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace mrc {
 
 struct CapturePage {
   static constexpr uint32_t kMagic = 0x4D524354;  // "MRCT"
-  static constexpr uint32_t kLayout = 1;
+  static constexpr uint32_t kLayout = 2;
   static constexpr const char* kFileName = "capture";
   static constexpr const char* kRingPrefix = "capture.";  // + number
   std::atomic<uint32_t> magic;
@@ -32,9 +33,13 @@ struct CapturePage {
 };
 
 struct CaptureRing {
-  static constexpr uint32_t kSlots = 4096;
-  static constexpr size_t kHeaderBytes = 256;  // all headers there are, and some payload
-  struct Slot {
+  // Programs write to one of these each, as far as they go: a number that two of them count up together would
+  // cost more than the copy of a header.
+  static constexpr uint32_t kLanes = 4;
+  static constexpr uint32_t kSlots = 1024;  // of a lane
+  // All headers there are, and some payload; a slot is four lines of a cache then.
+  static constexpr size_t kHeaderBytes = 208;
+  struct alignas(64) Slot {
     std::atomic<uint64_t> turn;  // 2n + 1: frame n is being written, 2n + 2: it is there
     uint64_t time_ns;
     char device[16];
@@ -46,11 +51,16 @@ struct CaptureRing {
     uint8_t intact;
     uint8_t first[kHeaderBytes];
   };
+  static_assert(sizeof(Slot) == 256);
   using Rest = uint8_t[kFrameBytesMax - kHeaderBytes];
-  alignas(64) std::atomic<uint64_t> head;  // the number of the next frame
-  alignas(64) Slot slots[kSlots];
-  // Apart, so that headers alone keep to a little memory, which stays in a cache.
-  alignas(64) Rest rests[kSlots];
+  struct Lane {
+    alignas(64) std::atomic<uint64_t> head;  // the number of the next frame
+    alignas(64) Slot slots[kSlots];
+    // Apart, so that headers alone keep to a little memory, which stays in a cache.
+    alignas(64) Rest rests[kSlots];
+  };
+  alignas(64) std::atomic<uint32_t> feeds;  // that have come so far
+  Lane lanes[kLanes];
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -84,6 +94,7 @@ class CaptureFeed {
   char device_[16] = {};
   CapturePage* page_ = nullptr;  // null: it could not be made, and nothing is shown
   CaptureRing* ring_ = nullptr;
+  CaptureRing::Lane* lane_ = nullptr;
   uint32_t number_ = 0;
 };
 
@@ -109,7 +120,7 @@ class CaptureListener {
   // Must be called every kRenewNs at least: says that frames are still wanted.
   static constexpr uint64_t kRenewNs = 300'000'000;
   void renew(uint64_t now_ns);
-  // The next frame. False: there is none now.
+  // The oldest frame that is there. False: there is none now.
   bool take(CapturedFrame* frame);
   // Nothing is wanted any more. For who exits without destroying it.
   void leave();
@@ -119,13 +130,14 @@ class CaptureListener {
  private:
   CaptureListener(std::string run_directory, bool whole, CapturePage* page, CaptureRing* ring,
                   uint32_t number);
+  const CaptureRing::Slot* next_of(uint32_t lane);
 
   const std::string run_directory_;
   const bool whole_;
   CapturePage* const page_;
   CaptureRing* const ring_;
   const uint32_t number_;
-  uint64_t next_;
+  std::array<uint64_t, CaptureRing::kLanes> next_;
   uint64_t lost_ = 0;
   bool left_ = false;
 };

@@ -2,6 +2,7 @@
 #include "examples/mrcctl/capture.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,7 +179,9 @@ class Capture {
   }
 
  private:
-  static constexpr unsigned kAtOnce = 1024;
+  // Then others may have the CPU. Who is captured and polls there waits for tens of microseconds, not for a
+  // tick of the kernel's clock.
+  static constexpr unsigned kAtOnce = 32;
 
   bool take_some() {
     CapturedFrame& frame = frame_;
@@ -189,7 +192,10 @@ class Capture {
       if (!write_frame(writer_, frame, packet, offset_)) return false;
       enough_ = ++written_ == options_.count;
     }
-    if (taken > 0) return true;
+    if (taken > 0) {
+      sched_yield();
+      return true;
+    }
     // So that who looks at the file sees what has come.
     if (!writer_.flush()) return false;
     // Who reads standard output may have seen enough although nothing comes.

@@ -89,6 +89,27 @@ TEST_F(CapturePageTest, HeadersAloneUnlessSomebodyWantsMore) {
   EXPECT_EQ(frame.bytes.size(), 4000u);
 }
 
+// More programs than lanes: each has its own as far as they go, and what comes out is in the order of time.
+TEST_F(CapturePageTest, FramesOfManyProgramsComeInOrder) {
+  auto listener = listen(false);
+  std::vector<std::unique_ptr<CaptureFeed>> feeds;
+  for (uint32_t i = 0; i < 2 * CaptureRing::kLanes - 1; ++i) {
+    feeds.push_back(std::make_unique<CaptureFeed>(directory_, i + 1, "mrc0"));
+    ASSERT_TRUE(feeds.back()->follow(monotonic_now()));
+  }
+  constexpr uint8_t kFrames = 200;
+  const std::vector<uint8_t> bytes(64, 7);
+  for (uint8_t i = 0; i < kFrames; ++i) feeds[i % feeds.size()]->put({uint64_t{i}, 0, 0, true, true}, bytes);
+  CapturedFrame frame;
+  for (uint8_t i = 0; i < kFrames; ++i) {
+    ASSERT_TRUE(listener->take(&frame));
+    EXPECT_EQ(frame.note.time_ns, i);
+    EXPECT_EQ(frame.note.process, i % feeds.size() + 1);
+  }
+  EXPECT_FALSE(listener->take(&frame));
+  EXPECT_EQ(listener->lost(), 0u);
+}
+
 TEST_F(CapturePageTest, WhatIsNotReadIsOverwrittenAndCounted) {
   CaptureFeed feed(directory_, 1, "mrc0");
   auto listener = listen(false);
@@ -134,7 +155,8 @@ TEST_F(CapturePageTest, AFrameThatSomebodyWroteNonsenseIntoIsNotReadBeyondItsEnd
     const std::string path = directory_ + "/" + CapturePage::kRingPrefix + "1";
     FILE* file = fopen(path.c_str(), "r+b");
     ASSERT_NE(file, nullptr);
-    const auto at = offsetof(CaptureRing, slots) + offsetof(CaptureRing::Slot, kept);
+    const auto at =
+        offsetof(CaptureRing, lanes) + offsetof(CaptureRing::Lane, slots) + offsetof(CaptureRing::Slot, kept);
     fseek(file, static_cast<long>(at), SEEK_SET);
     const uint32_t huge = UINT32_MAX;
     fwrite(&huge, sizeof huge, 1, file);
