@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // A side that leaves as soon as it has what it wanted: the other one must still hear that it was delivered.
 #include <fcntl.h>
-#include <infiniband/verbs.h>
-#include <rdma/rdma_verbs.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 
+#include "tests/verbs/cm_end.h"
 #include "tests/verbs/cm_sides.h"
-#include "tests/verbs/provider_fixture.h"
 
 namespace cm_test {
 namespace {
@@ -25,35 +23,6 @@ int milliseconds() {
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count() &
       0x7FFFFFFF);
 }
-
-// Memory, a completion queue and a queue pair of an id, with one receive posted.
-struct End {
-  std::vector<uint8_t> memory = std::vector<uint8_t>(4096);
-  ibv_mr* region = nullptr;
-  ibv_cq* queue = nullptr;
-  rdma_cm_id* id = nullptr;
-
-  explicit End(rdma_cm_id* id) : id(id) {
-    REQUIRE((queue = ibv_create_cq(id->verbs, 64, nullptr, nullptr, 0)) != nullptr);
-    ibv_qp_init_attr wanted = provider_test::queue_pair_wanted(queue, queue);
-    REQUIRE(rdma_create_qp(id, nullptr, &wanted) == 0);
-    REQUIRE((region = rdma_reg_msgs(id, memory.data(), memory.size())) != nullptr);
-    REQUIRE(rdma_post_recv(id, nullptr, memory.data(), memory.size(), region) == 0);
-  }
-  void send() { REQUIRE(rdma_post_send(id, nullptr, memory.data(), 64, region, IBV_SEND_SIGNALED) == 0); }
-  // False: there is none.
-  bool poll(ibv_wc* done) {
-    const int count = ibv_poll_cq(queue, 1, done);
-    REQUIRE(count >= 0);
-    REQUIRE(count == 0 || done->status == IBV_WC_SUCCESS);
-    return count == 1;
-  }
-  void wait() {
-    ibv_wc done;
-    while (!poll(&done)) {
-    }
-  }
-};
 
 struct ClientEnd : Client, End {
   explicit ClientEnd(uint16_t port) : Client("127.0.0.1", port), End(Client::id) {

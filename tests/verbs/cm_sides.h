@@ -139,10 +139,14 @@ struct Client {
   rdma_event_channel* channel = rdma_create_event_channel();
   rdma_cm_id* id = nullptr;
 
-  Client(const char* address, uint16_t port, rdma_port_space space = RDMA_PS_TCP) {
+  // From an address of its own, or from what is found for the destination.
+  Client(const char* address, uint16_t port, rdma_port_space space = RDMA_PS_TCP,
+         const char* source = nullptr) {
     REQUIRE(channel != nullptr);
     REQUIRE(rdma_create_id(channel, &id, nullptr, space) == 0);
-    REQUIRE(rdma_resolve_addr(id, nullptr, Address(address, port).get(), 2000) == 0);
+    Address from(source != nullptr ? source : "0.0.0.0", 0);
+    REQUIRE(rdma_resolve_addr(id, source != nullptr ? from.get() : nullptr, Address(address, port).get(),
+                              2000) == 0);
     expect_event(channel, RDMA_CM_EVENT_ADDR_RESOLVED);
     REQUIRE(rdma_resolve_route(id, 2000) == 0);
     expect_event(channel, RDMA_CM_EVENT_ROUTE_RESOLVED);

@@ -164,6 +164,45 @@ case $name in
     both 0106 "$port" rdma_server -p "$port" -- rdma_client -s 127.0.0.1 -p "$port"
     says client 'end 0'
     ;;
+  two_devices) # both at the same time, by servers at all addresses; rping and datagrams on the second one
+    export MRC_CONFIG=$source_dir/tests/verbs/two_devices.toml
+    declare -A servers=() clients=()
+    for device in mrc0 mrc1; do
+      port=$(free_port)
+      mrc_start "$scratch/server.$device.log" "${as_user[@]}" ib_write_bw -s 65536 -n 500 -R -F -p "$port"
+      servers[$device]=$mrc_pid
+      await_cm_listener 0106 "$port" "$mrc_pid" || fail 'ib_write_bw does not listen'
+      mrc_start "$scratch/client.$device.log" "${as_user[@]}" ib_write_bw -s 65536 -n 500 -R -F -p "$port" "127.0.0.$((${device#mrc} + 1))"
+      clients[$device]=$mrc_pid
+    done
+    for device in mrc0 mrc1; do
+      wait "${clients[$device]}" || fail "the client on $device ended with status $?"
+      wait "${servers[$device]}" || fail "the server on $device ended with status $?"
+      # Its GID is that of the context in use; the "Device" that it prints is always the first of the list.
+      for side in client server; do says "$side.$device" "GID: .*:127:00:00:0$((${device#mrc} + 1))\$"; done
+      (($(perftest_rows "$scratch/client.$device.log" 4) == 1)) || fail "no results on $device"
+    done
+    mrc_started=()
+    ping 0.0.0.0 127.0.0.2
+    ping 127.0.0.2 127.0.0.2
+    both 0111 7174 udaddy -b 127.0.0.2 -c 4 -C 20 -S 1000 -- udaddy -s 127.0.0.2 -c 4 -C 20 -S 1000
+    says client 'return status 0'
+    multicast 127.0.0.2 239.7.7.7
+    ;;
+  broken_device) # a server at all addresses is there on the devices that do start
+    sed 's/^gids = ."127.0.0.2".$/&\n[[device.port]]\nbackend = "af_packet"\ninterface = "none"/; s/^planes = 3/planes = 1/' \
+      "$source_dir/tests/verbs/two_devices.toml" >"$scratch/mrc.toml"
+    chmod 755 "$scratch"
+    export MRC_CONFIG=$scratch/mrc.toml
+    mrc_start "$scratch/server.log" "${as_user[@]}" rping -s -a 0.0.0.0 -p "$port" -C 3
+    server_pid=$mrc_pid
+    await_cm_listener 0106 "$port" "$server_pid" || fail 'rping does not listen'
+    "${as_user[@]}" rping -c -a 127.0.0.1 -p "$port" -C 3 -V -v >"$scratch/client.log" 2>&1 || fail "rping ended with status $?"
+    wait "$server_pid" || fail "the server ended with status $?"
+    mrc_started=()
+    says server 'mrc: .*none'
+    says client 'rdma-ping-2'
+    ;;
   silent_rping) with_each_plane_silent ping 0.0.0.0 127.0.0.1 ;;
   silent_ucmatose) with_each_plane_silent ucmatose_pair ;;
   silent_rstream) with_each_plane_silent stream rstream -S 65536 -C 200 ;;

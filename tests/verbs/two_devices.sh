@@ -9,19 +9,7 @@ name=two_devices
 . "$1/tests/verbs/case.sh" "$1" "$2" $name
 for tool in ibv_devinfo ibv_devices ib_write_bw; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
 
-export MRC_CONFIG=$scratch/mrc.toml
-cat >"$MRC_CONFIG" <<'T'
-[transport]
-paths_per_plane = 8
-[[device]]
-planes = 2
-gids = ["127.0.0.1"]
-[[device]]
-planes = 3
-gids = ["127.0.0.2"]
-[device.transport]
-paths_per_plane = 4
-T
+export MRC_CONFIG=$1/tests/verbs/two_devices.toml
 
 "${as_user[@]}" ibv_devices >"$scratch/devices.log" || fail 'ibv_devices'
 [[ $(awk '$1 ~ /^mrc[01]$/ {print $2}' "$scratch/devices.log" | sort -u | wc -l) == 2 ]] || fail 'not two devices with GUIDs of their own'

@@ -176,6 +176,23 @@ start_pair() {
   declare -g "client_$tag=$mrc_pid"
 }
 
+# start_cm_pair TAG SERVER CLIENT ADDRESS COMMAND...: the same with a connection by rdma_cm, which chooses the devices. The
+# server listens at all addresses.
+start_cm_pair() {
+  local tag=$1 server=$2 client=$3 address=$4 port=$((20000 + RANDOM % 10000)) tries=0
+  shift 4
+  on "$server"
+  mrc_start "$scratch/server.$tag.log" "${prefix[@]}" "$@" -R -F -p "$port"
+  declare -g "server_$tag=$mrc_pid"
+  until grep -qsE '^[0-9]+ [0-9a-f]+ 1 ' "$scratch/run.$server/cm.0106.$port"; do
+    if ! kill -0 "$mrc_pid" 2>/dev/null || ((tries++ >= 1200)); then fail "the server of '$*' does not listen"; fi
+    sleep 0.05
+  done
+  on "$client"
+  mrc_start "$scratch/client.$tag.log" "${prefix[@]}" "$@" -R -F -p "$port" "$address"
+  declare -g "client_$tag=$mrc_pid"
+}
+
 # finish_pair TAG: both must end with status 0 and without a word of an error.
 finish_pair() {
   local client=client_$1 server=server_$1
@@ -506,6 +523,33 @@ gids = ["fd77:0:0::1"]'
       wait "${sharers[$host]}" || fail "mrcd ended with status $?"
       [[ -z $(ls "$scratch/mrcd.$host") ]] || fail "mrcd leaves $(ls "$scratch/mrcd.$host")"
     done
+    no_icmp
+    ;;
+  cm_devices) # rdma_cm goes by the device whose network the server is in; a server at all addresses hears all devices
+    network 2
+    inside "$a" ip addr add 10.77.1.11/24 dev v1
+    # Where the kernel would go from an address that is no GID, the network decides.
+    gids[1]='gids = ["10.77.1.11"]'
+    for host in "$a" "$b"; do
+      for plane in 0 1; do
+        printf '[[device]]\nplanes = 1\n%s\n[[device.port]]\nbackend = "af_packet"\ninterface = "v%d"\n' "${gids[plane]:-}" "$plane"
+      done >"$scratch/$host.toml"
+      gids=()
+    done
+    before=$(sent "$a" 0)
+    start_cm_pair x "$b" "$a" 10.77.1.2 ib_write_bw -s 65536 -n 500
+    finish_pair x
+    (($(sent "$a" 1) >= 30000000)) || fail "mrc1 sent only $(sent "$a" 1) bytes by its port"
+    (($(sent "$a" 0) - before < 1000000)) || fail "the port of mrc0 carried $(sent "$a" 0) bytes of mrc1"
+    start_cm_pair y "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 500
+    start_cm_pair w "$a" "$b" 10.77.1.11 ib_send_bw -s 65536 -n 500
+    for tag in y w; do finish_pair "$tag"; done
+    for tag in x y w; do rows "$tag" 1 4; done
+    # Their GIDs are those of the contexts in use.
+    for gid in x:10:77:01:11 x:10:77:01:02 y:10:77:00:01 y:10:77:00:02; do
+      grep -q "GID: .*:${gid#*:}\$" "$scratch/client.${gid%%:*}.log" || fail "nobody of pair ${gid%%:*} has the GID ${gid#*:}"
+    done
+    (($(sent "$a" 0) - before >= 30000000)) || fail "mrc0 sent only $(sent "$a" 0) bytes by its port"
     no_icmp
     ;;
   shared_users) # programs of two users without any right, and of root, by the same port

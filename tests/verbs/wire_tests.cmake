@@ -16,8 +16,8 @@ endforeach()
 
 # The case "rate" is a measurement, for a quiet machine: wire.sh SOURCE_DIR BUILD_DIR rate
 if(NOT MRC_SANITIZE)
-  foreach(case write_bw_1 write_bw_4 write_lat small_mtu ipv6 flap recreated two_pairs local_only ethdev cost srv6 stranger mckey raw mtu_too_large
-      no_interface no_privilege)
+  foreach(case write_bw_1 write_bw_4 write_lat small_mtu ipv6 flap recreated two_pairs local_only ethdev cost srv6 stranger mckey cm_devices raw
+      mtu_too_large no_interface no_privilege)
     mrc_verbs_test(wire_${case} 120 ${CMAKE_CURRENT_SOURCE_DIR}/wire.sh ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR} ${case})
   endforeach()
   # Ports that mrcd shares.

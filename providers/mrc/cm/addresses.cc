@@ -2,17 +2,16 @@
 #include "providers/mrc/cm/addresses.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace mrc::provider {
 namespace {
-
-constexpr Nanoseconds kFresh = 500 * kMillisecond;
 
 const sockaddr_in& as_v4(const SocketAddress& address) {
   return reinterpret_cast<const sockaddr_in&>(address);
@@ -35,6 +34,20 @@ class Socket {
  private:
   int fd_;
 };
+
+// False: there is none, or it is none of IP.
+bool copy_ip(const sockaddr* from, SocketAddress* to) {
+  if (from == nullptr || (from->sa_family != AF_INET && from->sa_family != AF_INET6)) return false;
+  *to = {};
+  std::memcpy(to, from, from->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  return true;
+}
+
+bool equal_under(const IpAddress& mask, const IpAddress& a, const IpAddress& b) {
+  for (size_t i = a.is_v4() ? 12 : 0; i < mask.bytes.size(); ++i)
+    if (((a.bytes[i] ^ b.bytes[i]) & mask.bytes[i]) != 0) return false;
+  return true;
+}
 
 }  // namespace
 
@@ -103,28 +116,19 @@ bool is_local(const SocketAddress& address) {
   return socket.fd() >= 0 && bind(socket.fd(), reinterpret_cast<const sockaddr*>(&at), length_of(at)) == 0;
 }
 
-const GidTable& LocalGids::table(Nanoseconds now) {
-  if (!table_ || now - read_at_ > kFresh) {
-    table_ = read_gid_table();
-    read_at_ = now;
+bool shares_network(const IpAddress& own, const IpAddress& other) {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return false;
+  bool shared = false;
+  for (const ifaddrs* at = first; at != nullptr && !shared; at = at->ifa_next) {
+    SocketAddress address;
+    SocketAddress mask;
+    if (!copy_ip(at->ifa_addr, &address) || to_ip(address) != own || !copy_ip(at->ifa_netmask, &mask))
+      continue;
+    shared = own.is_v4() == other.is_v4() && equal_under(to_ip(mask), own, other);
   }
-  return *table_;
-}
-
-size_t LocalGids::index_for(const IpAddress& address, Nanoseconds now) {
-  const auto& entries = table(now).entries;
-  const auto same = std::find_if(entries.begin(), entries.end(),
-                                 [&](const GidEntry& entry) { return entry.gid == address; });
-  if (same != entries.end()) return static_cast<size_t>(same - entries.begin());
-  // Of IPv6 rather one that is valid beyond the link: those stand last.
-  for (size_t i = entries.size(); i-- > 0;)
-    if (!address.is_v4() && !entries[i].gid.is_v4()) return i;
-  return 0;
-}
-
-bool LocalGids::contains(const IpAddress& gid, Nanoseconds now) {
-  const auto& entries = table(now).entries;
-  return std::any_of(entries.begin(), entries.end(), [&](const GidEntry& entry) { return entry.gid == gid; });
+  freeifaddrs(first);
+  return shared;
 }
 
 }  // namespace mrc::provider

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// IP addresses as rdma_cm programs give them, and the GIDs of the device that stand for them.
+// IP addresses as rdma_cm programs give them.
 #pragma once
 
 #include <netinet/in.h>
 
 #include <cstdint>
-#include <optional>
 
-#include "libmrc/cm/connection.h"
 #include "libmrc/wire/identifiers.h"
-#include "libmrc/wire/time.h"
-#include "providers/mrc/presence/gid_table.h"
 
 namespace mrc::provider {
 
@@ -31,21 +27,7 @@ int find_source(const SocketAddress& destination, SocketAddress* source);
 // Whether this host has the address, on whatever interface.
 bool is_local(const SocketAddress& address);
 
-// The GID table, read again when it is older than a moment.
-class LocalGids {
- public:
-  const GidTable& table(Nanoseconds now);
-  // The entry for a local address: its own, else the first of its IP version, else the first of all. So a
-  // loopback address stands for the device, too.
-  size_t index_for(const IpAddress& address, Nanoseconds now);
-  const IpAddress& gid_for(const IpAddress& address, Nanoseconds now) {
-    return table(now).entries[index_for(address, now)].gid;
-  }
-  bool contains(const IpAddress& gid, Nanoseconds now);
-
- private:
-  std::optional<GidTable> table_;
-  Nanoseconds read_at_ = 0;
-};
+// Whether the second address is in the network of an interface of this host that has the first one.
+bool shares_network(const IpAddress& own, const IpAddress& other);
 
 }  // namespace mrc::provider

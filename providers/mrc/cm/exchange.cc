@@ -20,6 +20,7 @@
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/settings/device_config.h"
 #include "libmrc/cm/target.h"
+#include "providers/mrc/presence/device_settings.h"
 #include "providers/mrc/verbs/clock.h"
 
 namespace mrc::provider {
@@ -30,7 +31,6 @@ constexpr Nanoseconds kTryAgain = kMillisecond;
 constexpr Nanoseconds kListenerPatience = 500 * kMillisecond;
 constexpr Nanoseconds kListenerInterval = 5 * kMillisecond;
 constexpr size_t kUnclaimedMax = 256;
-constexpr Nanoseconds kGoodByePatience = 200 * kMillisecond;
 
 // IBTA code of an MTU: 256 is 1, 4096 is 5.
 uint8_t mtu_code(uint32_t bytes) {
@@ -40,27 +40,25 @@ uint8_t mtu_code(uint32_t bytes) {
 }
 
 // As the class tree says, because librdmacm compares it with that.
-uint64_t find_guid(const std::string& name) {
+uint64_t find_guid(const DeviceConfig& device) {
   uint64_t guid = 0;
   int count = 0;
   ibv_device** devices = ibv_get_device_list(&count);
   for (int i = 0; i < count; ++i)
-    if (name == ibv_get_device_name(devices[i])) guid = be64toh(ibv_get_device_guid(devices[i]));
+    if (device.name == ibv_get_device_name(devices[i])) guid = be64toh(ibv_get_device_guid(devices[i]));
   if (devices != nullptr) ibv_free_device_list(devices);
-  return guid != 0 ? guid : read_gid_table().node_guid();
+  return guid != 0 ? guid : read_gid_table(device).node_guid();
 }
 
 }  // namespace
 
-Exchange::Exchange(std::mutex& mutex, std::function<void(const cm::Event&)> deliver)
-    : mutex_(mutex), disconnects_(std::move(deliver)) {}
+Exchange::Exchange(std::mutex& mutex, HostGids& host, size_t index,
+                   std::function<void(const cm::Event&)> deliver)
+    : mutex_(mutex), host_(host), index_(index), disconnects_(std::move(deliver)) {}
 
 uint64_t Exchange::guid() {
-  if (guid_ != 0) return guid_;
-  DeviceConfig config;
-  std::string error;
-  load_device_config(&config, &error);
-  return guid_ = find_guid(config.name);
+  if (guid_ == 0) guid_ = find_guid(all_device_settings()[index_]);
+  return guid_;
 }
 
 int Exchange::start() {
@@ -68,7 +66,7 @@ int Exchange::start() {
   if (running()) return 0;
   DeviceConfig config;
   std::string error;
-  if (!load_device_config(&config, &error)) {
+  if (!load_device_config(all_device_settings()[index_].name, &config, &error)) {
     std::fprintf(stderr, "%s\n", error.c_str());
     return EINVAL;
   }
@@ -90,7 +88,8 @@ int Exchange::start() {
   manager.guid = guid();
   manager.mtu = mtu_code(config.mtu);
   manager.random = &random_;
-  ports_ = std::make_unique<PortRegistry>(device_->ports().run_directory(), manager.slot);
+  ports_ = std::make_unique<PortRegistry>(device_->ports().run_directory(), manager.slot,
+                                          static_cast<uint32_t>(index_));
   manager_ = std::make_unique<cm::Manager>(manager);
   if (thread_runs_) return 0;
   sigset_t all;
@@ -163,7 +162,7 @@ void Exchange::settle(Nanoseconds now) {
   }
   while (!waiting_.empty()) {
     const cm::Outgoing& out = waiting_.front();
-    if (!service_->send(out, slot_for(out.target, now))) break;
+    if (!service_->send(out, slot_for(out, now))) break;
     waiting_.pop_front();
   }
 }
@@ -173,22 +172,27 @@ void Exchange::tell(const cm::Event& event, Nanoseconds now) {
   disconnects_.take(event, connection != nullptr ? connection->here.qpn : Qpn{}, *device_, now);
 }
 
-// Which process of this host a message is for; 0: none that is known. All there is to finding the right
-// QP 1.
-uint32_t Exchange::slot_for(const cm::Target& target, Nanoseconds now) const {
+// Which process of this host, and which device of it, a message is for; 0: none that is known. All there is
+// to finding the right QP 1.
+uint32_t Exchange::slot_for(const cm::Target& target, size_t device, Nanoseconds now) const {
   switch (target.kind) {
     case cm::Target::Kind::kProcess:
       return target.slot;
     case cm::Target::Kind::kService:
-      return ports_->find_listener(target.service, target.address, now);
+      return ports_->find_listener(target.service, target.address, static_cast<uint32_t>(device), now);
     default:
       return 0;
   }
 }
 
+uint32_t Exchange::slot_for(const cm::Outgoing& out, Nanoseconds now) const {
+  const auto device = host_.owner_of(out.gids.remote, index_, now);
+  return device ? slot_for(out.target, *device, now) : 0;
+}
+
 void Exchange::send(const cm::Outgoing& out, Nanoseconds now) {
-  const bool to_this_host = gids_.contains(out.gids.remote, now);
-  const uint32_t slot = to_this_host ? slot_for(out.target, now) : 0;
+  const bool to_this_host = host_.owner_of(out.gids.remote, index_, now).has_value();
+  const uint32_t slot = slot_for(out, now);
   if (to_this_host && slot == 0) return keep_for_late_listener(out, now);
   if (waiting_.empty() && service_->send(out, slot)) return;
   // What others can make us say does not pile up.
@@ -212,7 +216,7 @@ void Exchange::keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now) 
 
 void Exchange::look_for_late_listeners(Nanoseconds now) {
   for (const Early& early : std::exchange(early_, {})) {
-    if (slot_for(early.out.target, now) != 0)
+    if (slot_for(early.out, now) != 0)
       send(early.out, now);
     else if (now < early.until)
       early_.push_back(early);
@@ -283,7 +287,7 @@ void Exchange::run() {
 // Processes that share a port all hear what comes for QP 1 from another host; the one that is meant takes it.
 void Exchange::arrived(std::span<const uint8_t> mad, const cm::GidPair& gids, Nanoseconds now) {
   const cm::Target target = cm::target_of(mad);
-  const uint32_t slot = slot_for(target, now);
+  const uint32_t slot = slot_for(target, index_, now);
   if (target.kind == cm::Target::Kind::kService && slot == 0) {
     // As with requests from this host: the listener may come a little later.
     const Unclaimed request{{mad.begin(), mad.end()}, gids, now + kListenerPatience};
@@ -303,7 +307,7 @@ bool Exchange::hears_all(const cm::Target& target) const {
 
 void Exchange::look_for_claims(Nanoseconds now) {
   for (const Unclaimed& request : std::exchange(unclaimed_, {})) {
-    const uint32_t slot = slot_for(cm::target_of(request.mad), now);
+    const uint32_t slot = slot_for(cm::target_of(request.mad), index_, now);
     if (slot == 0 && now < request.until)
       unclaimed_.push_back(request);
     else if (slot == device_->ports().slot() || (slot == 0 && device_->ports().speaks_for_host()))
@@ -330,7 +334,7 @@ void Exchange::look_for_the_dead(Nanoseconds now) {
   std::vector<std::pair<uint32_t, bool>> known;
   manager_->for_each([&](const cm::Connection& connection) {
     if (connection.remote == cm::CommunicationId{} || connection.state == cm::State::kIdle ||
-        connection.state == cm::State::kTimeWait || !gids_.contains(connection.gids.remote, now))
+        connection.state == cm::State::kTimeWait || !host_.owner_of(connection.gids.remote, index_, now))
       return;
     const uint32_t slot = cm::slot_of(connection.remote);
     auto found = std::find_if(known.begin(), known.end(), [slot](const auto& k) { return k.first == slot; });
@@ -341,7 +345,6 @@ void Exchange::look_for_the_dead(Nanoseconds now) {
   for (const cm::CommunicationId id : lost) manager_->lost(id, now);
 }
 
-// Nothing waits for an answer of somebody else.
 bool Exchange::quiet() const {
   bool quiet = waiting_.empty();
   manager_->for_each([&quiet](const cm::Connection& connection) {
@@ -352,28 +355,13 @@ bool Exchange::quiet() const {
   return quiet;
 }
 
-void Exchange::say_good_bye() {
-  const Nanoseconds until = clock_now() + kGoodByePatience;
-  std::unique_lock lock(mutex_, std::defer_lock);
-  while (!lock.try_lock()) {
-    // Somebody may have ended the process while he held it.
-    if (clock_now() > until) return;
-    usleep(1000);
-  }
-  if (!running()) return;
+void Exchange::release_all(Nanoseconds now) {
   stop_when_idle_ = false;  // the process does that
   std::vector<cm::CommunicationId> all;
   manager_->for_each([&all](const cm::Connection& connection) { all.push_back(connection.local); });
-  const Nanoseconds now = clock_now();
   for (const cm::CommunicationId id : all) manager_->release(id, now);
   flush(now);
   ports_->remove_all();
-  while (!quiet() && clock_now() < until) {
-    lock.unlock();
-    drive();
-    usleep(500);
-    lock.lock();
-  }
 }
 
 }  // namespace mrc::provider

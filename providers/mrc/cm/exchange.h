@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The connection manager of this process at work: the sans-I/O manager, QP 1, the registry of ports, and the
-// thread that brings time and messages to it.
+// The connection manager of this process at work on one device: the sans-I/O manager, QP 1, the registry of
+// ports, and the thread that brings time and messages to it.
 #pragma once
 
 #include <pthread.h>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "libmrc/cm/manager.h"
-#include "providers/mrc/cm/addresses.h"
 #include "providers/mrc/cm/general_service.h"
 #include "providers/mrc/cm/held_disconnects.h"
+#include "providers/mrc/cm/host_gids.h"
 #include "providers/mrc/cm/port_registry.h"
 #include "providers/mrc/verbs/device.h"
 #include "providers/mrc/verbs/system_random.h"
@@ -27,7 +27,8 @@ namespace mrc::provider {
 class Exchange {
  public:
   // Everything here is called under `mutex`, but for drive(). `deliver` is, too.
-  Exchange(std::mutex& mutex, std::function<void(const cm::Event&)> deliver);
+  // `index`: the device's place in the settings.
+  Exchange(std::mutex& mutex, HostGids& host, size_t index, std::function<void(const cm::Event&)> deliver);
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
@@ -41,15 +42,16 @@ class Exchange {
   cm::Manager& manager() { return *manager_; }
   PortRegistry& ports() { return *ports_; }
   void flush(Nanoseconds now);
-  LocalGids& gids() { return gids_; }
+  // Nothing waits for an answer of somebody else.
+  bool quiet() const;
+  // The process ends: good-bye to all peers.
+  void release_all(Nanoseconds now);
+
+  LocalGids& gids() { return host_.of(index_); }
   uint64_t guid();  // of the device, as programs see it
-  RandomSource& random() { return random_; }
 
   // Lets the engine send at once. Under no lock.
   void drive();
-
-  // The process ends: says good-bye to all peers, and waits a moment for their answers. Takes the mutex.
-  void say_good_bye();
 
  private:
   void run();
@@ -62,15 +64,17 @@ class Exchange {
   void settle(Nanoseconds now);
   void tell(const cm::Event& event, Nanoseconds now);
   void send(const cm::Outgoing& out, Nanoseconds now);
-  uint32_t slot_for(const cm::Target& target, Nanoseconds now) const;
+  uint32_t slot_for(const cm::Target& target, size_t device, Nanoseconds now) const;
+  uint32_t slot_for(const cm::Outgoing& out, Nanoseconds now) const;
   void keep_for_late_listener(const cm::Outgoing& out, Nanoseconds now);
   void look_for_late_listeners(Nanoseconds now);
   void refuse_locally(const cm::Outgoing& out, Nanoseconds now);
   void look_for_the_dead(Nanoseconds now);
-  bool quiet() const;
   void stop();
 
   std::mutex& mutex_;
+  HostGids& host_;
+  const size_t index_;
   HeldDisconnects disconnects_;
   SystemRandom random_;
   Device* device_ = nullptr;
@@ -91,7 +95,6 @@ class Exchange {
     Nanoseconds until;
   };
   std::vector<Unclaimed> unclaimed_;
-  LocalGids gids_;
   uint64_t guid_ = 0;
   int wake_fd_ = -1;
   bool thread_runs_ = false;

@@ -98,8 +98,8 @@ bool may_share(const PortRegistry::Binding& a, const PortRegistry::Binding& b) {
 
 }  // namespace
 
-PortRegistry::PortRegistry(const std::string& run_directory, uint32_t slot)
-    : run_directory_(run_directory), slot_(slot) {
+PortRegistry::PortRegistry(const std::string& run_directory, uint32_t slot, uint32_t device)
+    : run_directory_(run_directory), slot_(slot), device_(device) {
   SlotInfo info;
   if (read_slot(run_directory, slot, &info)) incarnation_ = info.incarnation;
   remove_files_of_the_dead();
@@ -136,7 +136,7 @@ bool PortRegistry::ours(const Line& line, const Binding& binding) const {
          same_address(line.binding.address, binding.address);
 }
 
-// --- the file: "slot incarnation listening shared any v6 only_v6 address", a line each ---
+// --- the file: "slot incarnation listening shared any v6 only_v6 address device", a line each ---
 
 std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service, bool* foreign) const {
   std::vector<Line> lines;
@@ -151,8 +151,8 @@ std::vector<PortRegistry::Line> PortRegistry::read(cm::ServiceId service, bool* 
     unsigned long long incarnation = 0;
     int flags[5];
     char address[64];
-    if (std::sscanf(text, "%u %llx %d %d %d %d %d %63s", &line.slot, &incarnation, &flags[0], &flags[1],
-                    &flags[2], &flags[3], &flags[4], address) != 8) {
+    if (std::sscanf(text, "%u %llx %d %d %d %d %d %63s %u", &line.slot, &incarnation, &flags[0], &flags[1],
+                    &flags[2], &flags[3], &flags[4], address, &line.device) != 9) {
       strange = true;
       continue;
     }
@@ -184,9 +184,9 @@ int PortRegistry::write(cm::ServiceId service, const std::vector<Line>& lines) c
   if (file == nullptr) return errno;
   for (const Line& line : lines) {
     const Binding& b = line.binding;
-    std::fprintf(file.get(), "%u %llx %d %d %d %d %d %s\n", line.slot,
+    std::fprintf(file.get(), "%u %llx %d %d %d %d %d %s %u\n", line.slot,
                  static_cast<unsigned long long>(line.incarnation), b.listening, b.shared, b.address.any,
-                 b.address.is_v6, b.address.only_v6, text_of(b.address.address).c_str());
+                 b.address.is_v6, b.address.only_v6, text_of(b.address.address).c_str(), line.device);
   }
   // On a full disk the old file stays.
   const bool written = std::ferror(file.get()) == 0;
@@ -203,9 +203,8 @@ int PortRegistry::add(const Binding& binding) {
   if (lock.error() != 0) return lock.error();
   std::vector<Line> lines = read(binding.service);
   for (const Line& other : lines)
-    if (other.binding.address.conflicts_with(binding.address) && !may_share(other.binding, binding))
-      return EADDRINUSE;
-  lines.push_back({slot_, incarnation_, binding});
+    if (conflict(other, binding) && !may_share(other.binding, binding)) return EADDRINUSE;
+  lines.push_back({slot_, incarnation_, device_, binding});
   if (const int error = write(binding.service, lines); error != 0) return error;
   own_.push_back(binding);
   return 0;
@@ -219,12 +218,20 @@ int PortRegistry::listen(const Binding& binding) {
   for (Line& line : lines) {
     if (own == nullptr && ours(line, binding) && !line.binding.listening)
       own = &line;
-    else if (line.binding.address.conflicts_with(binding.address))
+    else if (conflict(line, binding))
       return EADDRINUSE;
   }
   if (own == nullptr) return ENOENT;
   own->binding.listening = true;
   return write(binding.service, lines);
+}
+
+void PortRegistry::stop_listening(const Binding& binding) {
+  const FileLock lock(lock_file(run_directory_));
+  std::vector<Line> lines = read(binding.service);
+  for (Line& line : lines)
+    if (ours(line, binding)) line.binding.listening = false;
+  write(binding.service, lines);
 }
 
 void PortRegistry::remove(const Binding& binding) {
@@ -246,14 +253,15 @@ void PortRegistry::remove_all() {
   for (const Binding& binding : std::exchange(own_, {})) remove(binding);
 }
 
-uint32_t PortRegistry::find_listener(cm::ServiceId service, const IpAddress& address, Nanoseconds now) const {
+uint32_t PortRegistry::find_listener(cm::ServiceId service, const IpAddress& address, uint32_t device,
+                                     Nanoseconds now) const {
   look_around(now);
   const auto found = known_.find(service);
   if (found == known_.end()) return 0;
   uint32_t any = 0;
   for (const Line& line : found->second) {
     const Binding& binding = line.binding;
-    if (!binding.listening || !binding.address.accepts(address)) continue;
+    if (line.device != device || !binding.listening || !binding.address.accepts(address)) continue;
     if (!binding.address.any) return line.slot;
     any = line.slot;
   }

@@ -27,10 +27,11 @@ Ucma& Ucma::instance() {
   return *instance;
 }
 
-Ucma::Ucma() : exchange_(mutex_, [this](const cm::Event& event) { deliver(event); }) {}
+Ucma::Ucma()
+    : exchanges_(mutex_, [this](Exchange& exchange, const cm::Event& event) { deliver(exchange, event); }) {}
 
 void Ucma::at_exit() {
-  if (!forked_away()) instance().exchange_.say_good_bye();
+  if (!forked_away()) instance().exchanges_.say_good_bye();
 }
 
 // --- channels ---
@@ -41,6 +42,7 @@ int Ucma::open_channel() {
   auto channel = std::make_shared<EventChannel>();
   if (const int error = channel->open(); error != 0) return -error;
   std::lock_guard lock(mutex_);
+  exchanges_.open();
   channels_[channel->fd()] = channel;
   return channel->fd();
 }
@@ -68,12 +70,10 @@ void Ucma::close_channel(int fd) {
       ++next;
       if (id.channel == channel) destroy(id);
     }
-    if (exchange_.running()) {
-      if (channels_.empty()) exchange_.stop_when_idle();
-      exchange_.flush(clock_now());
-    }
+    if (channels_.empty()) exchanges_.stop_when_idle();
+    exchanges_.flush(clock_now());
   }
-  exchange_.drive();
+  exchanges_.drive();
 }
 
 // --- commands ---
@@ -166,14 +166,14 @@ int Ucma::dispatch(uint32_t number, const Command& command) {
       default:
         return -ENOSYS;
     }
-    if (exchange_.running()) exchange_.flush(clock_now());
-    if (exchange_.running() && !exit_hooked_) {
+    exchanges_.flush(clock_now());
+    if (!exit_hooked_ && exchanges_.any_running() != nullptr) {
       // After the device's own, so that it still runs when ours does.
       exit_hooked_ = true;
       atexit(&Ucma::at_exit);
     }
   }
-  exchange_.drive();
+  exchanges_.drive();
   return result;
 }
 
@@ -224,7 +224,7 @@ Ucma::Id& Ucma::create(const Channel& channel, uint16_t port_space, uint8_t qp_t
   id.channel = channel;
   id.port_space = port_space;
   id.qp_type = qp_type;
-  id.first_psn = Psn{static_cast<uint32_t>(exchange_.random().next())};
+  id.first_psn = Psn{static_cast<uint32_t>(random_.next())};
   return id;
 }
 
@@ -259,13 +259,10 @@ void Ucma::destroy(Id& id) {
     if (entry.event.event != kConnectRequest) continue;
     if (const auto request = ids_.find(entry.event.id); request != ids_.end()) destroy(request->second);
   }
-  if (exchange_.running()) {
-    if (id.listening) exchange_.manager().stop_listening(number);
-    if (id.binding) exchange_.ports().remove(*id.binding);
-    if (id.connection != cm::CommunicationId{}) {
-      by_connection_.erase(static_cast<uint32_t>(id.connection));
-      exchange_.manager().release(id.connection, clock_now());
-    }
+  leave_places(id);
+  if (id.on_running_device() && id.connection != cm::CommunicationId{}) {
+    by_connection_.erase(static_cast<uint32_t>(id.connection));
+    id.exchange->manager().release(id.connection, clock_now());
   }
   leave_all(id);
   ids_.erase(number);

@@ -12,15 +12,16 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "libmrc/cm/manager.h"
 #include "providers/mrc/cm/addresses.h"
 #include "providers/mrc/cm/event_channel.h"
 #include "providers/mrc/cm/event_numbers.h"
-#include "providers/mrc/cm/exchange.h"
+#include "providers/mrc/cm/exchanges.h"
 #include "providers/mrc/cm/port_reservation.h"
+#include "providers/mrc/verbs/system_random.h"
 
 namespace mrc::provider {
 
@@ -41,6 +42,12 @@ class Ucma {
  private:
   using Channel = std::shared_ptr<EventChannel>;
 
+  // Where an id's port is in the registry: on the device of its address, or on all.
+  struct Place {
+    Exchange* exchange;
+    PortRegistry::Binding binding;
+  };
+
   // An rdma_cm_id.
   struct Id {
     uint32_t number = 0;
@@ -55,11 +62,11 @@ class Ucma {
 
     SocketAddress source{};
     SocketAddress destination{};
-    bool on_device = false;  // the address has been found to be the device's
+    Exchange* exchange = nullptr;  // of the device for which its address stands; null: none yet
     bool routed = false;
     cm::GidPair gids;
-    PortReservation reservation;                   // of a port that was chosen for a server
-    std::optional<PortRegistry::Binding> binding;  // in the registry
+    PortReservation reservation;  // of a port that was chosen for a server
+    std::vector<Place> places;
 
     bool listening = false;
     uint32_t requests_max = 0;  // that wait to be read
@@ -69,6 +76,7 @@ class Ucma {
     Psn first_psn;
     uint32_t events_reported = 0;
 
+    bool on_running_device() const { return exchange != nullptr && exchange->running(); }
     bool datagrams() const { return qp_type == IBV_QPT_UD; }
     cm::ServiceId service_at(uint16_t port) const { return cm::service_of(port_space, port); }
   };
@@ -112,10 +120,12 @@ class Ucma {
   int choose_port(const Id& id, uint16_t* port, PortReservation* reservation);
   bool port_taken_here(const Id& id, uint16_t port, const cm::BoundAddress& address) const;
   int register_port(Id& id);
+  void leave_places(Id& id);
   void settle_gids(Id& id);
 
   // ucma_connection.cc
   int listen(const Command& command, const rdma_ucm_listen& request);
+  int announce(Id& id);
   int connect(const Command& command, const rdma_ucm_connect& request);
   int accept(const Command& command, const rdma_ucm_accept& request);
   int reject(const Command& command, const rdma_ucm_reject& request);
@@ -131,8 +141,8 @@ class Ucma {
   int init_qp_attributes(const Command& command, const rdma_ucm_init_qp_attr& request);
 
   // ucma_events.cc
-  void deliver(const cm::Event& event);
-  void deliver_request(const cm::Event& event);
+  void deliver(Exchange& exchange, const cm::Event& event);
+  void deliver_request(Exchange& exchange, const cm::Event& event);
   void deliver_to(Id& id, const cm::Event& event);
   void post(const Id& id, rdma_ucm_event_resp event);
   void post(const Id& id, unsigned event, int status = 0);
@@ -143,11 +153,13 @@ class Ucma {
   std::mutex mutex_;
   std::map<int, Channel> channels_;  // by file descriptor
   std::unordered_map<uint32_t, Id> ids_;
-  std::unordered_map<uint32_t, uint32_t> by_connection_;  // communication id -> id
+  // Communication id -> id. They begin with the slot of their exchange's device, so none is there twice.
+  std::unordered_map<uint32_t, uint32_t> by_connection_;
   std::map<uint32_t, Membership> memberships_;
   uint32_t next_membership_ = 0;
   uint32_t next_id_ = 0;
-  Exchange exchange_;
+  SystemRandom random_;
+  Exchanges exchanges_;
   bool exit_hooked_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Addresses of rdma_cm ids: binding, resolving, and what is said about them. Every address of this host
-// stands for the device.
+// stands for one of its devices.
 #include <endian.h>
 
 #include <algorithm>
@@ -50,6 +50,7 @@ bool Ucma::port_taken_here(const Id& id, uint16_t port, const cm::BoundAddress& 
 int Ucma::choose_port(const Id& id, uint16_t* port, PortReservation* reservation) {
   constexpr unsigned kCount = kPortLast - kPortFirst + 1;
   const unsigned first = std::random_device{}() % kCount;
+  Exchange* const running = exchanges_.any_running();  // any: in the registry are the ports of all devices
   for (unsigned i = 0; i < kCount; ++i) {
     const auto candidate = static_cast<uint16_t>(kPortFirst + (first + i) % kCount);
     const bool taken = std::any_of(ids_.begin(), ids_.end(),
@@ -58,7 +59,7 @@ int Ucma::choose_port(const Id& id, uint16_t* port, PortReservation* reservation
                                             is_ip(entry.second.source) &&
                                             port_of(entry.second.source) == candidate;
                                    }) ||
-                       (exchange_.running() && exchange_.ports().in_use(id.service_at(candidate)));
+                       (running != nullptr && running->ports().in_use(id.service_at(candidate)));
     if (taken || !reservation->take(id.service_at(candidate))) continue;
     *port = candidate;
     return 0;
@@ -66,17 +67,40 @@ int Ucma::choose_port(const Id& id, uint16_t* port, PortReservation* reservation
   return -EADDRNOTAVAIL;
 }
 
-// Other processes hear of the port.
+// Other processes hear of the port. The wildcard is an address of all devices, of those that do start.
 int Ucma::register_port(Id& id) {
-  if (id.binding) return 0;
-  if (const int error = exchange_.start(); error != 0) return -error;
+  if (!id.places.empty()) return 0;
   PortRegistry::Binding binding;
   binding.service = id.service_at(port_of(id.source));
   binding.address = bound_address(id.source, id.only_v6);
   binding.shared = id.shared_port;
-  if (const int error = exchange_.ports().add(binding); error != 0) return -error;
-  id.binding = binding;
-  return 0;
+  const bool any = is_any(id.source);
+  const size_t device = any ? 0 : exchanges_.gids().device_for(to_ip(id.source), clock_now());
+  const size_t devices = any ? exchanges_.all().size() : 1;
+  id.places.reserve(devices);
+  int failure = 0;
+  for (size_t i = device; i < device + devices; ++i) {
+    Exchange& exchange = exchanges_.of(i);
+    if (const int error = exchange.start(); error != 0) {
+      if (failure == 0) failure = error;
+      continue;
+    }
+    if (const int error = exchange.ports().add(binding); error != 0) {
+      leave_places(id);
+      return -error;
+    }
+    id.places.push_back({&exchange, binding});
+  }
+  return id.places.empty() ? -failure : 0;
+}
+
+void Ucma::leave_places(Id& id) {
+  for (const Place& place : id.places) {
+    if (!place.exchange->running()) continue;
+    if (id.listening) place.exchange->manager().stop_listening(id.number);
+    place.exchange->ports().remove(place.binding);
+  }
+  id.places.clear();
 }
 
 int Ucma::bind(Id& id, const SocketAddress& address) {
@@ -99,7 +123,9 @@ int Ucma::bind(Id& id, const SocketAddress& address) {
       return error;
     }
   }
-  if (!is_any(id.source)) settle_gids(id);
+  if (is_any(id.source)) return 0;
+  id.exchange = &exchanges_.of(exchanges_.gids().device_for(to_ip(id.source), clock_now()));
+  settle_gids(id);
   return 0;
 }
 
@@ -114,12 +140,12 @@ int Ucma::bind_ip(const Command& command, const rdma_ucm_bind_ip& request) {
 
 void Ucma::settle_gids(Id& id) {
   const Nanoseconds now = clock_now();
-  id.on_device = true;
-  id.gids.local = exchange_.gids().gid_for(to_ip(id.source), now);
+  HostGids& host = exchanges_.gids();
+  id.gids.local = id.exchange->gids().gid_for(to_ip(id.source), now);
   if (!is_ip(id.destination)) return;
   const IpAddress destination = to_ip(id.destination);
-  const bool here = exchange_.gids().contains(destination, now) || is_local(id.destination);
-  id.gids.remote = here ? exchange_.gids().gid_for(destination, now) : destination;
+  const bool here = host.owner_of(destination, 0, now) || is_local(id.destination);
+  id.gids.remote = here ? host.of(host.device_for(destination, now)).gid_for(destination, now) : destination;
   // To an address of this host that stands for another GID: both ends are the device, of one IP version.
   if (here && id.gids.local.is_v4() != id.gids.remote.is_v4()) id.gids.remote = id.gids.local;
 }
@@ -135,7 +161,8 @@ int Ucma::resolve_ip(const Command& command, const rdma_ucm_resolve_ip& request)
   // As the kernel does it: the wildcard is this host.
   if (is_any(id->destination)) {
     const uint16_t port = port_of(id->destination);
-    id->destination = to_socket_address(exchange_.gids().table(clock_now()).entries[0].gid);
+    Exchange& device = id->exchange != nullptr ? *id->exchange : exchanges_.of(0);
+    id->destination = to_socket_address(device.gids().table(clock_now()).entries[0].gid);
     set_port(&id->destination, port);
   }
   if (!is_ip(id->source) || is_any(id->source)) {
@@ -147,6 +174,8 @@ int Ucma::resolve_ip(const Command& command, const rdma_ucm_resolve_ip& request)
     uint16_t port = is_ip(id->source) ? port_of(id->source) : 0;
     if (port == 0)
       if (const int error = choose_port(*id, &port, &id->reservation); error != 0) return error;
+    const size_t device = exchanges_.gids().device_towards(id->destination, &source, clock_now());
+    id->exchange = &exchanges_.of(device);
     id->source = source;
     set_port(&id->source, port);
   }
@@ -159,7 +188,8 @@ int Ucma::resolve_ip(const Command& command, const rdma_ucm_resolve_ip& request)
 int Ucma::resolve_route(const Command& command, const rdma_ucm_resolve_route& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  if (!id->on_device || !is_ip(id->destination) || id->connection != cm::CommunicationId{}) return -EINVAL;
+  if (id->exchange == nullptr || !is_ip(id->destination) || id->connection != cm::CommunicationId{})
+    return -EINVAL;
   id->routed = true;
   post(*id, kRouteResolved);
   return 0;
@@ -174,8 +204,8 @@ int Ucma::query_route(const Command& command, const rdma_ucm_query& request) {
   response.src_addr = id->source;
   response.dst_addr = id->destination;
   response.ibdev_index = static_cast<uint32_t>(-1);  // it has none: librdmacm then goes by the GUID
-  if (id->on_device) {
-    response.node_guid = htobe64(exchange_.guid());
+  if (id->exchange != nullptr) {
+    response.node_guid = htobe64(id->exchange->guid());
     response.port_num = limits::kPort;
     response.num_paths = id->routed ? 1 : 0;
     ib_user_path_rec& path = response.ib_route[0];

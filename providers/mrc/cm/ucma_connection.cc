@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "providers/mrc/cm/ucma.h"
 #include "providers/mrc/verbs/clock.h"
@@ -33,6 +34,20 @@ cm::EndPoint end_point(const rdma_ucm_conn_param& param, Psn first_psn, bool dat
 
 }  // namespace
 
+// Others hear that it listens, on all its devices or on none.
+int Ucma::announce(Id& id) {
+  int error = 0;
+  for (auto& [exchange, binding] : id.places) {
+    error = exchange->ports().listen(binding);
+    if (error != 0) break;
+    binding.listening = true;
+  }
+  if (error == 0) return 0;
+  for (auto& [exchange, binding] : id.places)
+    if (std::exchange(binding.listening, false)) exchange->ports().stop_listening(binding);
+  return -error;
+}
+
 int Ucma::listen(const Command& command, const rdma_ucm_listen& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
@@ -43,11 +58,11 @@ int Ucma::listen(const Command& command, const rdma_ucm_listen& request) {
     if (const int error = bind(*id, any); error != 0) return error;
   }
   if (const int error = register_port(*id); error != 0) return error;
-  if (const int error = exchange_.ports().listen(*id->binding); error != 0) return -error;
-  id->binding->listening = true;
+  if (const int error = announce(*id); error != 0) return error;
   id->listening = true;
   id->requests_max = request.backlog > 0 ? std::min(request.backlog, kBacklogDefault) : kBacklogDefault;
-  exchange_.manager().listen({id->binding->service, id->binding->address, id->datagrams(), id->number});
+  for (const auto& [exchange, binding] : id->places)
+    exchange->manager().listen({binding.service, binding.address, id->datagrams(), id->number});
   return 0;
 }
 
@@ -57,7 +72,7 @@ int Ucma::connect(const Command& command, const rdma_ucm_connect& request) {
   if (!id->routed || id->connection != cm::CommunicationId{}) return -EINVAL;
   const size_t room = id->datagrams() ? cm::Manager::kServiceRequestDataMax : cm::Manager::kRequestDataMax;
   if (request.conn_param.private_data_len > room) return -EINVAL;
-  if (const int error = exchange_.start(); error != 0) return -error;
+  if (const int error = id->exchange->start(); error != 0) return -error;
   cm::Manager::Call call;
   call.service = id->service_at(port_of(id->destination));
   call.addresses = {port_of(id->source), to_ip(id->source), to_ip(id->destination)};
@@ -65,7 +80,7 @@ int Ucma::connect(const Command& command, const rdma_ucm_connect& request) {
   call.here = end_point(request.conn_param, id->first_psn, id->datagrams());
   call.private_data = data_of(request.conn_param);
   call.owner = id->number;
-  cm::Manager& manager = exchange_.manager();
+  cm::Manager& manager = id->exchange->manager();
   id->connection =
       id->datagrams() ? manager.request_service(call, clock_now()) : manager.connect(call, clock_now());
   if (id->connection == cm::CommunicationId{}) return -ENOMEM;
@@ -76,8 +91,8 @@ int Ucma::connect(const Command& command, const rdma_ucm_connect& request) {
 int Ucma::accept(const Command& command, const rdma_ucm_accept& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  if (id->connection == cm::CommunicationId{} || !exchange_.running()) return -EINVAL;
-  cm::Manager& manager = exchange_.manager();
+  if (id->connection == cm::CommunicationId{} || !id->on_running_device()) return -EINVAL;
+  cm::Manager& manager = id->exchange->manager();
   // Without parameters it is the other end's: "ready to use".
   if (request.conn_param.valid == 0) return manager.ready(id->connection, {}) ? 0 : -EINVAL;
   const cm::EndPoint here = end_point(request.conn_param, id->first_psn, id->datagrams());
@@ -90,25 +105,25 @@ int Ucma::accept(const Command& command, const rdma_ucm_accept& request) {
 int Ucma::reject(const Command& command, const rdma_ucm_reject& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  if (!exchange_.running()) return -EINVAL;
+  if (!id->on_running_device()) return -EINVAL;
   const auto reason = request.reason != 0 ? cm::RejectReason{request.reason} : cm::RejectReason::kConsumer;
   const std::span<const uint8_t> data(request.private_data, request.private_data_len);
-  return exchange_.manager().reject(id->connection, reason, data, clock_now()) ? 0 : -EINVAL;
+  return id->exchange->manager().reject(id->connection, reason, data, clock_now()) ? 0 : -EINVAL;
 }
 
 int Ucma::disconnect(const Command& command, const rdma_ucm_disconnect& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  if (!exchange_.running()) return -EINVAL;
-  return exchange_.manager().disconnect(id->connection, {}, clock_now()) ? 0 : -EINVAL;
+  if (!id->on_running_device()) return -EINVAL;
+  return id->exchange->manager().disconnect(id->connection, {}, clock_now()) ? 0 : -EINVAL;
 }
 
 int Ucma::notify(const Command& command, const rdma_ucm_notify& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  if (id->connection == cm::CommunicationId{} || !exchange_.running()) return -EINVAL;
+  if (id->connection == cm::CommunicationId{} || !id->on_running_device()) return -EINVAL;
   // It may be established already; then there is nothing to say.
-  if (request.event == IBV_EVENT_COMM_EST) exchange_.manager().established_by_data(id->connection);
+  if (request.event == IBV_EVENT_COMM_EST) id->exchange->manager().established_by_data(id->connection);
   return 0;
 }
 

@@ -46,9 +46,9 @@ void Ucma::post(const Id& id, unsigned event, int status) {
   post(id, response);
 }
 
-void Ucma::deliver(const cm::Event& event) {
+void Ucma::deliver(Exchange& exchange, const cm::Event& event) {
   if (event.kind == cm::Event::Kind::kRequest || event.kind == cm::Event::Kind::kServiceRequest)
-    return deliver_request(event);
+    return deliver_request(exchange, event);
   const auto number = by_connection_.find(static_cast<uint32_t>(event.connection));
   if (number == by_connection_.end()) return;
   const auto id = ids_.find(number->second);
@@ -56,22 +56,23 @@ void Ucma::deliver(const cm::Event& event) {
   if (id != ids_.end() && id->second.uid != 0) deliver_to(id->second, event);
 }
 
-void Ucma::deliver_request(const cm::Event& event) {
+void Ucma::deliver_request(Exchange& exchange, const cm::Event& event) {
   const auto found = ids_.find(static_cast<uint32_t>(event.owner));
   if (found == ids_.end() || found->second.requests >= found->second.requests_max)
-    return exchange_.manager().release(event.connection, clock_now());
+    return exchange.manager().release(event.connection, clock_now());
   const uint32_t listener_number = found->second.number;
   Id& id = create(found->second.channel, found->second.port_space, found->second.qp_type);
   Id& listener = ids_.at(listener_number);  // the table may have moved
   ++listener.requests;
-  const cm::Connection& connection = *exchange_.manager().find(event.connection);
+  const cm::Connection& connection = *exchange.manager().find(event.connection);
   id.connection = event.connection;
   by_connection_[static_cast<uint32_t>(event.connection)] = id.number;
   id.source = to_socket_address(connection.addresses.destination);
   set_port(&id.source, port_of(listener.source));
   id.destination = to_socket_address(connection.addresses.source);
   set_port(&id.destination, connection.addresses.source_port);
-  id.on_device = id.routed = true;
+  id.exchange = &exchange;
+  id.routed = true;
   id.gids = connection.gids;
   id.type_of_service = listener.type_of_service;
   id.ack_timeout = listener.ack_timeout;
@@ -89,7 +90,7 @@ void Ucma::deliver_request(const cm::Event& event) {
 void Ucma::fill_datagram_address(const Id& id, const IpAddress& to, ib_uverbs_ah_attr* address) {
   address->is_global = 1;
   std::memcpy(address->grh.dgid, to.bytes.data(), sizeof address->grh.dgid);
-  address->grh.sgid_index = static_cast<uint8_t>(exchange_.gids().index_for(id.gids.local, clock_now()));
+  address->grh.sgid_index = static_cast<uint8_t>(id.exchange->gids().index_for(id.gids.local, clock_now()));
   address->grh.hop_limit = 64;
   address->grh.traffic_class = id.type_of_service;
   address->port_num = limits::kPort;

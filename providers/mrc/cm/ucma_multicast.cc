@@ -13,7 +13,7 @@ namespace mrc::provider {
 int Ucma::join_ip_multicast(const Command& command, const rdma_ucm_join_ip_mcast& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  if (!id->datagrams() || !id->on_device || !is_ip(request.addr)) return -EINVAL;
+  if (!id->datagrams() || id->exchange == nullptr || !is_ip(request.addr)) return -EINVAL;
   const IpAddress group = to_ip(request.addr);
   if (!group.is_multicast() || group.is_v4() != id->gids.local.is_v4()) return -EINVAL;
   while (memberships_.contains(next_membership_)) ++next_membership_;

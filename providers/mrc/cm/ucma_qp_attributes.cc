@@ -91,7 +91,8 @@ bool acquainted(const cm::Connection& connection) {
 int Ucma::init_qp_attributes(const Command& command, const rdma_ucm_init_qp_attr& request) {
   Id* id = find(command, request.id);
   if (id == nullptr) return -ENOENT;
-  const cm::Connection* connection = exchange_.running() ? exchange_.manager().find(id->connection) : nullptr;
+  const cm::Connection* connection =
+      id->on_running_device() ? id->exchange->manager().find(id->connection) : nullptr;
   ib_uverbs_qp_attr attributes{};
   attributes.qp_state = request.qp_state;
   attributes.qp_attr_mask = IBV_QP_STATE;
@@ -102,7 +103,7 @@ int Ucma::init_qp_attributes(const Command& command, const rdma_ucm_init_qp_attr
     case IBV_QPS_RTR:
       if (id->datagrams()) break;
       if (connection == nullptr || !acquainted(*connection)) return -EINVAL;
-      set_ready_to_receive(*connection, exchange_.gids().index_for(connection->gids.local, clock_now()),
+      set_ready_to_receive(*connection, id->exchange->gids().index_for(connection->gids.local, clock_now()),
                            id->type_of_service, &attributes);
       break;
     case IBV_QPS_RTS:
