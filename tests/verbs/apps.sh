@@ -29,6 +29,8 @@ ucx() {
   shift 2
   port=$(free_port)
   export UCX_TLS=$transports UCX_FENCE_MODE=weak
+  # Where it is built with MPI it starts that in any case, and leaves a file of shared memory behind.
+  export OMPI_MCA_btl=^sm
   # Where it is built with MPI it believes that mpirun has started it, unless it is told otherwise.
   [[ $(ucx_perftest -h 2>&1 || true) != *'MPI mode'* ]] || alone=(-P 0)
   mrc_start "$scratch/server.log" "${as_user[@]}" ucx_perftest "${alone[@]}" "${server_words[@]}" -p "$port"
