@@ -18,7 +18,7 @@ chosen=(
   'verbs\.stock_(write_bw|send_bw|read_bw|write_bw_64_qps|send_bw_srq|send_bw_ud|send_lat_events|read_lat)'
   'verbs\.stock_(atomic_bw_add|atomic_lat_swap|plain_write_bw|strict_write_bw|write_bw_plane_cut)'
   'verbs\.stock_(rc|uc|ud|srq)_pingpong' 'verbs\.stock_rc_pingpong_(new_calls|events_nobody)'
-  'verbs\.stock_cm_(rping|udaddy|cmtime|write_bw)'
+  'verbs\.(cm_devices|stock_cm_(rping|udaddy|cmtime|write_bw))'
   'verbs\.command_file_(fuse|broker)' 'verbs\.presence_(view|launcher|doctor)(_nobody)?'
   'verbs\.apps_(ucx_info|ucx_tag_bw|mpi_ucx_2|mpi_ofi_2|fi_msg|fio_write)'
   'verbs\.wire_(write_bw_4|write_lat|ipv6|srv6|flap|two_pairs|no_privilege)'
@@ -66,6 +66,8 @@ inside() {
     mount -t proc proc "$root/proc"
     mount -t sysfs sysfs "$root/sys"
     mount --rbind /dev "$root/dev"
+    # Of its own, so that files which tests leave there are seen, and go with it.
+    mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs "$root/dev/shm"
     mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
     mount -t tmpfs -o mode=755 tmpfs "$root/run"
     cd "$root"
@@ -104,10 +106,11 @@ mrc_next 'testing'
 # tests NAME CTEST_ARGUMENT...: failures are counted from the reports.
 reports=()
 tests() {
-  local report=/build/$1.xml
-  rm -f "$place$report"
+  local report=/build/$1.xml left=/build/$1.left
+  rm -f "$place$report" "$place$left"
   shift
-  inside ctest --test-dir /build --no-tests=error --output-on-failure -j "$(($(nproc) + 1))" --output-junit "$report" "$@" 2>&1 |
+  inside bash -c 'left=$1 && shift && { "$@" || true; } && ls -A /dev/shm >"$left"' list "$left" \
+    ctest --test-dir /build --no-tests=error --output-on-failure -j "$(($(nproc) + 1))" --output-junit "$report" "$@" 2>&1 |
     mrc_progress "$log" '^ *([0-9]+)/([0-9]+) Test' || true
   [[ -s $place$report ]] || mrc_part_failed 'ctest wrote no report' "$log"
   reports+=("$place$report")
@@ -131,4 +134,6 @@ suites.extend(xml.parse(report).getroot() for report in sys.argv[2:])
 xml.ElementTree(suites).write(sys.argv[1])
 PYTHON
 fi
-mrc_count_results "$source_dir" "${reports[@]}"
+(mrc_count_results "$source_dir" "${reports[@]}")
+left=$(cat "$place"/build/{units,programs}.left)
+[[ -z $left ]] || mrc_part_failed "tests leave files in /dev/shm: ${left//$'\n'/ }"
