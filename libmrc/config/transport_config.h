@@ -35,6 +35,9 @@ struct TransportConfig {
   uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
   uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
   bool dynamic_mpr = false;  // MRC 2: tell the peer how many packets are welcome, and obey when it does
+  // With dynamic MPR: so many queue pairs of an engine may fill their windows at the same time; when more
+  // receive, each is to send less.
+  uint32_t full_windows = 8;
   uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
   uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
   Nanoseconds reorder_window_min = 20 * kMicrosecond;

@@ -6,15 +6,14 @@
 
 namespace mrc {
 
-namespace {
-// MRC 2, dynamic MPR: so many queue pairs of an engine may fill their windows at the same time; when more
-// receive, each is to send less.
-constexpr uint32_t kFullWindows = 8;
-
-uint32_t welcome(uint32_t most, uint32_t receiving) {
-  return receiving <= kFullWindows ? most : static_cast<uint32_t>(uint64_t{most} * kFullWindows / receiving);
+// MRC 2, SPEC 7.5.1, dynamic MPR: what this connection is welcome with while so many receive, in a SACK's
+// units. Never zero, which means that dynamic MPR is off.
+uint8_t Responder::welcome(const Context& cx) const {
+  const uint32_t receiving = cx.services.receiving;
+  uint64_t packets = std::min(cx.connection.mpr, config_->window_packets);
+  if (receiving > config_->full_windows) packets = packets * config_->full_windows / receiving;
+  return static_cast<uint8_t>(std::clamp<uint64_t>(packets / kMprUnit, 1, 255));
 }
-}  // namespace
 
 // Answered when the burst has been read from all planes: what stands behind the probe in the other ports'
 // queues has arrived as well, and must not be reported missing.
@@ -79,11 +78,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   sack.bitmap = report.bitmap;
   sack.timestamp = trigger.timestamp;  // MRC 12.S10: and the next three
   sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
-  // MRC 2, SPEC 7.5.1: never zero, which means that dynamic MPR is off.
-  if (cx.connection.dynamic_mpr)
-    sack.mpr = static_cast<uint8_t>(std::clamp(
-        welcome(std::min(cx.connection.mpr, config_->window_packets), cx.services.receiving) / kMprUnit, 1u,
-        255u));
+  if (cx.connection.dynamic_mpr) sack.mpr = welcome(cx);
   sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;
   if (config_->congestion == CongestionAlgorithm::kReceiverAware) {
     const auto advice =

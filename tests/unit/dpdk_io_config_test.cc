@@ -42,6 +42,8 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     trim_skip_turns = 2
     window_bytes = 2_097_152
     window_packets = 2048
+    dynamic_mpr = true
+    full_windows = 20
     sack_threshold_bytes = 8192
     immediates_max = 64
     reorder_window_min_us = 30
@@ -78,6 +80,8 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(config.transport.trim_skip_turns, 2u);
   EXPECT_EQ(config.transport.window_bytes, 2u << 20);
   EXPECT_EQ(config.transport.window_packets, 2048u);
+  EXPECT_TRUE(config.transport.dynamic_mpr);
+  EXPECT_EQ(config.transport.full_windows, 20u);
   EXPECT_EQ(config.transport.sack_threshold_bytes, 8192u);
   EXPECT_EQ(config.transport.immediates_max, 64u);
   EXPECT_EQ(config.transport.reorder_window_min, 30 * kMicrosecond);

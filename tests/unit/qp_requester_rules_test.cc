@@ -452,9 +452,12 @@ TEST(RequesterRules, DynamicMprIsToldAndObeyed) {
 
 // The responder changes its mind under load: when more queue pairs receive than it has room for, each is
 // welcome with less, and with all of it again when they are done.
-TEST(RequesterRules, DynamicMprShrinksWhenManyReceive) {
+void see_mpr_shrink(uint32_t full_windows, uint8_t told_to_twelve) {
   PairOptions options = strict_options();
-  options.tune = [](EngineConfig* config) { config->transport.dynamic_mpr = true; };
+  options.tune = [full_windows](EngineConfig* config) {
+    config->transport.dynamic_mpr = true;
+    config->transport.full_windows = full_windows;
+  };
   RulePair pair(options);
   std::vector<QueuePair*> senders{pair.a.qp};
   for (int i = 1; i < 12; ++i) {
@@ -476,8 +479,13 @@ TEST(RequesterRules, DynamicMprShrinksWhenManyReceive) {
     return answers.last(Opcode::kSack).sack.mpr;
   };
   EXPECT_EQ(told_when(1), 8u) << "the whole window of 1024";
-  EXPECT_EQ(told_when(12), 5u) << "8 windows for 12";
+  EXPECT_EQ(told_when(12), told_to_twelve);
   EXPECT_EQ(told_when(1), 8u);
+}
+
+TEST(RequesterRules, DynamicMprShrinksWhenManyReceive) {
+  see_mpr_shrink(8, 5);
+  see_mpr_shrink(2, 1);
 }
 
 TEST(RequesterRules, MprThatIsNotNegotiatedIsNotTold) {

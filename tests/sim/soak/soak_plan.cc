@@ -196,6 +196,12 @@ void draw_interops(SoakPlan* plan) {
   if (checked && random.chance(0.5)) plan->interop[1].partition_key &= 0x7FFF;
 }
 
+// What a receiver asks of its senders.
+void draw_receiver(SoakPlan* plan) {
+  Random random(mix(plan->seed + 0x4ECE));
+  plan->host.engine.transport.full_windows = static_cast<uint32_t>(random.between(1, 8));
+}
+
 void draw_disorder(SoakPlan* plan) {
   Random random(mix(plan->seed + 0xD150));
   if (!random.chance(0.2)) return;
@@ -247,6 +253,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t control
   draw_extras(&plan);
   draw_shared_receives(&plan);
   draw_interops(&plan);
+  draw_receiver(&plan);
   draw_disorder(&plan);
   return plan;
 }
