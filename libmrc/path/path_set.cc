@@ -184,29 +184,6 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
 
 // ---------------------------------------------------------------------------------------------- controller
 
-size_t PathSet::deny(Entropy entropy) {
-  size_t changed = 0;
-  for (Path& path : paths_) {
-    if (path.entropy != entropy || path.state == PathState::kDenied) continue;
-    deny(path);
-    ++changed;
-  }
-  if (changed == 0) return 0;
-  keep_floor();
-  refresh_next_probe();
-  return changed;
-}
-
-size_t PathSet::allow(Entropy entropy, Nanoseconds now) {
-  size_t changed = 0;
-  for (Path& path : paths_) {
-    if (path.entropy != entropy || path.state != PathState::kDenied) continue;
-    bring_back(path, now, false, &PathCounters::allowed);
-    ++changed;
-  }
-  return changed;
-}
-
 void PathSet::deny(Path& path) {
   if (path.in_use()) count_in_use(path, -1);
   tally(&PathCounters::denied);

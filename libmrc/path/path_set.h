@@ -217,13 +217,9 @@ class PathSet {
   // Planes up at both ends.
   PlaneMask port_planes() const { return local_ports_ & remote_ports_; }
 
-  // MRC 12.C2, 4.2, 4.7: the controller's word, for every copy of this EV, also below the floor. How many
-  // paths changed.
-  size_t deny(Entropy entropy);
-  size_t allow(Entropy entropy, Nanoseconds now);
-  // The profile that the paths were made of has changed: an entry with another way takes the place of its
-  // path, which begins anew; what is denied goes, what is not any more comes back. Entries are found by their
-  // number. How many paths changed.
+  // MRC 12.C2, 4.2, 4.7: the profile that the paths were made of has changed: an entry with another way takes
+  // the place of its path, which begins anew; what is denied goes, also below the floor, and what is not any
+  // more comes back. Entries are found by their number. How many paths changed.
   size_t follow(const EvEntries& wanted, Nanoseconds now);
   void set_event_mask(uint8_t mask);
 

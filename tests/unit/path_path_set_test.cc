@@ -168,6 +168,18 @@ TEST(PathSet, OnlyUsablePlanes) {
   EXPECT_EQ(set.select(0b0100), kNoPath);
 }
 
+// The controller's word about one path: the profile as it is, but for this. How many paths changed.
+size_t told(PathSet& set, PathId which, bool denied) {
+  std::vector<EvEntry> entries(set.size());
+  for (size_t i = 0; i < set.size(); ++i) {
+    const Path& path = set.at(PathId(i));
+    entries[path.profile_index] = {
+        .entropy = path.entropy, .plane = path.plane, .denied = path.state == PathState::kDenied};
+  }
+  entries[set.at(which).profile_index].denied = denied;
+  return set.follow(std::make_shared<const std::vector<EvEntry>>(entries), 12);
+}
+
 // ------------------------------------------------------------------------------------------------- backups
 
 PathSet make_with_backups(uint32_t planes, uint32_t paths, uint32_t backups, uint64_t seed = 1) {
@@ -357,7 +369,7 @@ TEST(PathSet, ALostPortCallsBadPathsBackToKeepTheFloor) {
   set.port_down(0);
   EXPECT_EQ(set.active(), 1u);
   EXPECT_EQ(set.select(kAll), PathId{3}) << "the one that answered a probe";
-  EXPECT_EQ(set.deny(set.at(PathId{3}).entropy), 1u);
+  EXPECT_EQ(told(set, PathId{3}, true), 1u);
   EXPECT_EQ(set.select(kAll), PathId{2}) << "and then what there is";
 }
 
@@ -365,17 +377,15 @@ TEST(PathSet, ALostPortCallsBadPathsBackToKeepTheFloor) {
 
 TEST(PathSet, TheControllerDeniesAndAllows) {
   PathSet set = make(1, 4, 4);
-  const Entropy entropy = set.at(PathId{2}).entropy;
-  EXPECT_EQ(set.deny(entropy), 1u);
-  EXPECT_EQ(set.deny(entropy), 0u);
+  EXPECT_EQ(told(set, PathId{2}, true), 1u);
+  EXPECT_EQ(told(set, PathId{2}, true), 0u);
   EXPECT_EQ(set.active(), 3u) << "also below the floor";
   for (int i = 0; i < 50; ++i) EXPECT_NE(set.select(kAll), PathId{2});
   EXPECT_FALSE(set.lost(PathId{2}, 1, 10, 10));
   EXPECT_FALSE(set.probe_answered(PathId{2}, 11));
   EXPECT_EQ(set.at(PathId{2}).state, PathState::kDenied) << "only the controller ends it";
-  EXPECT_EQ(set.allow(entropy, 12), 1u);
+  EXPECT_EQ(told(set, PathId{2}, false), 1u);
   EXPECT_EQ(set.active(), 4u);
-  EXPECT_EQ(set.deny(Entropy{1}), 0u);
 }
 
 // MRC 12.C2: a profile that has changed, entry by entry; the same value on another port is another EV.
@@ -413,7 +423,7 @@ TEST(PathSet, FollowsTheProfileItWasMadeOf) {
 TEST(PathSet, ABackupReplacesADeniedPath) {
   PathSet set = make_with_backups(1, 4, 1);
   const PathId denied = set.select(kAll);
-  set.deny(set.at(denied).entropy);
+  told(set, denied, true);
   EXPECT_EQ(set.active(), 4u);
 }
 
