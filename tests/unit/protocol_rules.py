@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-# Checks docs/protocol.md against code and tests: every rule of its table is cited in the files it names and
-# has tests that exist; and every rule that the code cites has a row.
-#   protocol_rules.py SOURCE_DIR TEST_PROGRAM...
+# Checks docs/protocol.md against code and tests: every rule of its table is cited in the files it names, has
+# functions that the shipped library can reach and tests that exist; every rule that the code cites has a row; and no
+# knob of the transport is one that only tests can turn.
+#   protocol_rules.py [--document FILE] SOURCE_DIR LIBRARY NM TEST_PROGRAM...
+# LIBRARY is libmrc.so.1 with an engine that was not optimized, from which the linker has taken what nothing leads to.
+import argparse
 import pathlib
 import re
 import subprocess
@@ -10,6 +13,9 @@ import sys
 
 RULES = [f"R{i}" for i in range(1, 14)] + [f"S{i}" for i in range(1, 13)] + [f"C{i}" for i in range(1, 6)]
 CITATION = re.compile(r"\b12\.([RSC]\d+)\b")
+KNOBS = "libmrc/config/transport_config.h"
+# What ships and hands the engine its settings.
+SHIPPED = ["dpdk_io", "providers", "libmrc/api"]
 
 
 def listed_tests(program):
@@ -25,40 +31,93 @@ def listed_tests(program):
     return tests
 
 
+def functions(library, nm):
+    """The functions of a library as Class::name, without namespaces and arguments."""
+    out = subprocess.run([nm, "-C", "--defined-only", library], capture_output=True, text=True, timeout=60, check=True)
+    names = set()
+    for line in out.stdout.splitlines():
+        kind, _, name = line[17:].partition(" ")
+        if kind in "tTwW":
+            name = name.replace("(anonymous namespace)::", "").split("(")[0].split(" ")[-1]
+            names.add(name.removeprefix("mrc::"))
+    return names
+
+
+def quoted(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
 def rows(document):
-    """Rule -> (files, tests)."""
+    """Rule -> (files, functions, tests)."""
     table = {}
     for line in document.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) == 4 and re.fullmatch(r"[RSC]\d+", cells[0]):
-            table[cells[0]] = (re.findall(r"`([^`]+)`", cells[2]), re.findall(r"`([^`]+)`", cells[3]))
+        if len(cells) == 5 and re.fullmatch(r"[RSC]\d+", cells[0]):
+            table[cells[0]] = tuple(quoted(cell) for cell in cells[2:])
     return table
 
 
-def main():
-    source = pathlib.Path(sys.argv[1])
-    tests = set().union(*(listed_tests(program) for program in sys.argv[2:]))
-    table = rows(source / "docs" / "protocol.md")
+def faults_of_rows(source, table, tests, reached):
     faults = [f"{rule}: no row" for rule in RULES if rule not in table]
     faults += [f"{rule}: a row, but no such rule" for rule in table if rule not in RULES]
-    for rule, (files, names) in table.items():
-        if not files or not names:
-            faults.append(f"{rule}: no file or no test")
+    for rule, (files, code, names) in table.items():
+        if not files or not code or not names:
+            faults.append(f"{rule}: no file, no function or no test")
         for name in files:
             path = source / name
             if not path.is_file():
                 faults.append(f"{rule}: there is no file {name}")
             elif rule not in CITATION.findall(path.read_text()):
                 faults.append(f"{rule}: {name} does not cite it")
+        faults += [f"{rule}: no shipped program can reach {name}" for name in code if name not in reached]
         faults += [f"{rule}: there is no test {name}" for name in names if name not in tests]
+    return faults
+
+
+def faults_of_citations(source, table):
+    faults = []
     for path in sorted((source / "libmrc").rglob("*.[hc]*")):
         for rule in CITATION.findall(path.read_text()):
             name = str(path.relative_to(source))
             if rule not in table or name not in table[rule][0]:
                 faults.append(f"{rule}: cited in {name}, but its row does not say so")
+    return faults
+
+
+def knobs(header):
+    """The members of TransportConfig."""
+    body = re.search(r"struct TransportConfig \{\n(.*?)\n\};", header, re.S).group(1)
+    body = re.sub(r"//[^\n]*", "", body)
+    return re.findall(r"^  [\w:]+ (\w+)(?: = [^;]*)?;", body, re.M)
+
+
+def faults_of_knobs(header, shipped):
+    """Knobs that shipped code neither binds to a setting nor sets."""
+    return [
+        f"{name}: a knob of {KNOBS} that no shipped program can turn"
+        for name in knobs(header)
+        if not re.search(rf"&Transport(Config)?::{name}\b|transport(\.|->){name}\b[^=;]*[^=!<>]=[^=]|&transport\.{name}\b", shipped)
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--document", type=pathlib.Path)
+    parser.add_argument("source", type=pathlib.Path)
+    parser.add_argument("library")
+    parser.add_argument("nm")
+    parser.add_argument("programs", nargs="+")
+    given = parser.parse_args()
+    source = given.source
+    tests = set().union(*(listed_tests(program) for program in given.programs))
+    table = rows(given.document or source / "docs" / "protocol.md")
+    shipped = "\n".join(path.read_text() for room in SHIPPED for path in sorted((source / room).rglob("*.[hc]*")))
+    faults = faults_of_rows(source, table, tests, functions(given.library, given.nm))
+    faults += faults_of_citations(source, table)
+    faults += faults_of_knobs((source / KNOBS).read_text(), shipped)
     for fault in faults:
         print(fault)
-    print(f"{len(table)} rules, {sum(len(names) for _, names in table.values())} tests named, {len(faults)} faults")
+    print(f"{len(table)} rules, {sum(len(names) for _, _, names in table.values())} tests named, {len(faults)} faults")
     return 1 if faults else 0
 
 
