@@ -2,6 +2,7 @@
 #include "dpdk_io/settings/setting_table.h"
 
 #include <bit>
+#include <optional>
 
 #include "dpdk_io/settings/config_text.h"
 #include "libmrc/wire/frame.h"
@@ -167,6 +168,18 @@ Setting either(std::string_view table, std::string_view key, std::string_view no
           }};
 }
 
+Setting backups_per_plane() {
+  return {"transport", "backups_per_plane", "a whole number from 0 to 256, or auto in quotes",
+          [](const toml::node& node, DeviceConfig* config) {
+            const auto* word = node.as_string();
+            const bool automatic = word != nullptr && word->get() == "auto";
+            const std::optional<int64_t> number =
+                automatic ? TransportConfig::kBackupsAuto : config_text::number(node, 0, 256);
+            if (number) config->transport.backups_per_plane = static_cast<uint32_t>(*number);
+            return number.has_value();
+          }};
+}
+
 Setting udp_port() {
   return {"interop", "udp_port", "4791 or 4971", [](const toml::node& node, DeviceConfig* config) {
             const auto number = config_text::number(node, kUdpPort, kUdpPortSpecPrint);
@@ -211,7 +224,7 @@ const std::vector<Setting>& settings() {
       yes_or_no(kTransport, "strict", &Transport::strict),
       whole_number(kTransport, "paths_per_plane", 1, Transport::kPathsPerPlaneMax,
                    &Transport::paths_per_plane),
-      whole_number(kTransport, "backups_per_plane", 0, 256, &Transport::backups_per_plane),
+      backups_per_plane(),
       power_of_two(kTransport, "mark_skip_turns_max", 1, 128, &Transport::mark_skip_turns_max),
       power_of_two(kTransport, "trim_skip_turns", 1, 128, &Transport::trim_skip_turns),
       whole_number(kTransport, "paths_min_active", 0, 4096, &Transport::paths_min_active),

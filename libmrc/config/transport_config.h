@@ -28,7 +28,9 @@ struct TransportConfig {
   uint32_t datagram_bytes_max = kMtuMax;  // what fits through the ports
   static constexpr uint32_t kPathsPerPlaneMax = 256;
   uint32_t paths_per_plane = 32;
-  uint32_t backups_per_plane = 0;     // MRC 4.5: more paths per plane, which take the place of bad ones
+  // MRC 4.5: more paths per plane, which take the place of bad ones.
+  static constexpr uint32_t kBackupsAuto = UINT32_MAX;
+  uint32_t backups_per_plane = kBackupsAuto;
   uint32_t mark_skip_turns_max = 32;  // of a path in SKIP, see PathSetConfig
   uint32_t trim_skip_turns = 8;
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
@@ -54,6 +56,11 @@ struct TransportConfig {
   uint8_t dscp_trimmed = 12;
   uint8_t dscp_trimmed_last_hop = 16;
   InteropConfig interop;
+  // An eighth where there are many, so that all places of a plane stay filled while one link of eight is
+  // dead.
+  uint32_t backups_for(uint32_t paths) const {
+    return backups_per_plane == kBackupsAuto ? paths / 8 : backups_per_plane;
+  }
   // Of queue pairs that do not say.
   Transport transport = Transport::kMrc;
   bool strict = false;  // makes kMrcStrict of kMrc there

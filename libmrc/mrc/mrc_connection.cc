@@ -81,7 +81,7 @@ void MrcTransport::make_paths(Services& services) {
   PathSetConfig config;
   config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
   config.paths_per_plane = terms_.paths_per_plane.value_or(transport.paths_per_plane);
-  config.backups_per_plane = transport.backups_per_plane;
+  config.backups_per_plane = transport.backups_for(config.paths_per_plane);
   config.mark_skip_turns_max = transport.mark_skip_turns_max;
   config.trim_skip_turns = transport.trim_skip_turns;
   config.min_active = terms_.paths_min_active.value_or(transport.paths_min_active);

@@ -24,6 +24,22 @@ TEST(DeviceConfigTest, EmptyTextLeavesTheDefaults) {
   EXPECT_EQ(config.name, "mrc0");
   EXPECT_EQ(config.planes, 4u);
   EXPECT_EQ(config.mtu, 4096u);
+  EXPECT_EQ(config.transport.backups_for(32), 4u);
+  EXPECT_EQ(config.transport.backups_for(7), 0u);
+}
+
+TEST(DeviceConfigTest, BackupsAreANumberOrAuto) {
+  DeviceConfig config;
+  std::string error;
+  ASSERT_TRUE(parse_device_config("[transport]\nbackups_per_plane = 3", "f", &config, &error)) << error;
+  EXPECT_EQ(config.transport.backups_for(32), 3u);
+  ASSERT_TRUE(parse_device_config("[transport]\nbackups_per_plane = \"auto\"", "f", &config, &error))
+      << error;
+  EXPECT_EQ(config.transport.backups_for(32), 4u);
+  for (const std::string wrong : {"\"many\"", "257", "-1", "true"})
+    EXPECT_NE(error_of("[transport]\nbackups_per_plane = " + wrong).find("from 0 to 256, or auto in quotes"),
+              std::string::npos)
+        << wrong;
 }
 
 TEST(DeviceConfigTest, EveryKeyIsTaken) {

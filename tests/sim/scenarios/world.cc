@@ -187,7 +187,7 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   if (config_.srv6) {
     const auto fewer = config_.paths_at.find(number);
     const bool bound = fewer != config_.paths_at.end();
-    const uint32_t paths = bound ? fewer->second : config_.paths + config_.backups;
+    const uint32_t paths = bound ? fewer->second : config_.paths + transport.backups_for(config_.paths);
     path_sources_[number] = std::make_unique<UsidPaths>(*fabric_, number, paths, !bound);
     host.engine.path_source = path_sources_[number].get();
   }

@@ -35,8 +35,8 @@ struct WorldConfig {
   Transport transport;
   uint64_t seed = 1;
   uint32_t mtu = 4096;
-  uint32_t paths = 16;   // per plane, in use
-  uint32_t backups = 0;  // per plane
+  uint32_t paths = 16;                               // per plane, in use
+  uint32_t backups = TransportConfig::kBackupsAuto;  // per plane
   uint32_t window_packets = 1024;
   uint32_t queue_pairs_per_host = 4;
   std::map<uint32_t, uint32_t> queue_pairs_at;  // hosts that have more

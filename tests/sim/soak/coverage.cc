@@ -78,7 +78,7 @@ void name_network(const SoakPlan& plan, std::set<std::string>* names) {
                                     {transport.strict, "strict"},
                                     {plan.has_plain_rc(), "rc"},
                                     {transport.dynamic_mpr, "dynamic_mpr"},
-                                    {transport.backups_per_plane != 0, "backups"},
+                                    {transport.backups_for(transport.paths_per_plane) != 0, "backups"},
                                     {plan.reads_differ(), "readings_differ"},
                                     {wraps, "psn_wrap"}})
     if (holds) names->insert(name);

@@ -193,7 +193,7 @@ void Soak::build() {
     config.engine.transport.interop = plan_.interop[number % 2];
     if (plan_.srv6) {
       path_sources_.push_back(std::make_unique<UsidPathSource>(
-          fabric_, number, transport.paths_per_plane + transport.backups_per_plane));
+          fabric_, number, transport.paths_per_plane + transport.backups_for(transport.paths_per_plane)));
       config.engine.path_source = path_sources_.back().get();
     }
     applications_.push_back(std::make_unique<SoakApplication>(fabric_.add_host(number, config)));

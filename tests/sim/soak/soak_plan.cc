@@ -196,10 +196,12 @@ void draw_interops(SoakPlan* plan) {
   if (checked && random.chance(0.5)) plan->interop[1].partition_key &= 0x7FFF;
 }
 
-// What a receiver asks of its senders.
+// What a receiver asks of its senders, and what they have in reserve.
 void draw_receiver(SoakPlan* plan) {
   Random random(mix(plan->seed + 0x4ECE));
-  plan->host.engine.transport.full_windows = static_cast<uint32_t>(random.between(1, 8));
+  TransportConfig& transport = plan->host.engine.transport;
+  transport.full_windows = static_cast<uint32_t>(random.between(1, 8));
+  if (random.chance(0.3)) transport.backups_per_plane = TransportConfig::kBackupsAuto;
 }
 
 void draw_disorder(SoakPlan* plan) {
