@@ -253,6 +253,7 @@ const std::vector<Setting>& settings() {
                    uint64_t{1'000'000}),
       whole_number(kCongestion, "base_rtt_us", 1, 1'000'000, &NsccConfig::base_rtt, kMicrosecond),
       yes_or_no(kCongestion, "trimming", &NsccConfig::trimming),
+      yes_or_no(kCongestion, "receiver_penalty", &Transport::receiver_penalty),
       whole_number(kCongestion, "expected_senders", 0, 65535, &Transport::expected_senders),
 
       udp_port(),

@@ -24,6 +24,7 @@ struct TransportConfig {
   CongestionAlgorithm congestion = CongestionAlgorithm::kNone;
   NsccConfig nscc;
   uint64_t link_rate_bps = 0;             // of all planes together; for the receiver-aware controller
+  bool receiver_penalty = false;          // MRC 5.3: ask NSCC's senders for less when more begin to send
   uint32_t expected_senders = 0;          // hint for that controller, the usual degree of incast; 0 = unknown
   uint32_t datagram_bytes_max = kMtuMax;  // what fits through the ports
   static constexpr uint32_t kPathsPerPlaneMax = 256;
@@ -56,6 +57,9 @@ struct TransportConfig {
   uint8_t dscp_trimmed = 12;
   uint8_t dscp_trimmed_last_hop = 16;
   InteropConfig interop;
+  bool counts_senders() const {
+    return congestion == CongestionAlgorithm::kReceiverAware || receiver_penalty;
+  }
   // An eighth where there are many, so that all places of a plane stay filled while one link of eight is
   // dead.
   uint32_t backups_for(uint32_t paths) const {

@@ -257,23 +257,26 @@ uint32_t ReceiverShare::active(Nanoseconds now) {
   return active_;
 }
 
-ReceiverShare::Advice ReceiverShare::advise(uint32_t index, Language language, Nanoseconds now) {
-  const uint32_t degree = std::max(1u, active(now));
-  if (language == Language::kDegree) return {encode_incast_degree(degree), false};
-  if (index >= senders_.size()) return {};
+uint8_t ReceiverShare::degree(Nanoseconds now) {
+  return encode_incast_degree(std::max(1u, active(now)));
+}
+
+uint8_t ReceiverShare::penalty(uint32_t index, Nanoseconds now) {
+  if (index >= senders_.size()) return 0;
   Sender& sender = senders_[index];
-  if (now < sender.penalty_until) return {sender.penalty, false};
+  if (now < sender.penalty_until) return sender.penalty;
+  const uint32_t degree = std::max(1u, active(now));
   if (degree <= sender.told) {
     sender.told = degree;  // NSCC grows by itself
-    return {};
+    return 0;
   }
-  // MRC 5.3: p in every SACK of one round trip leaves 1 - p/128 of the window. Small steps wait for more.
-  const uint32_t penalty = std::min(kPenaltyMax, kPenaltyUnit - kPenaltyUnit * sender.told / degree);
-  if (penalty < kPenaltyUnit / 16) return {};
+  // p in every SACK of one round trip leaves 1 - p/128 of the window. Small steps wait for more.
+  const uint32_t wanted = std::min(kPenaltyMax, kPenaltyUnit - kPenaltyUnit * sender.told / degree);
+  if (wanted < kPenaltyUnit / 16) return 0;
   sender.told = degree;
-  sender.penalty = static_cast<uint8_t>(penalty);
+  sender.penalty = static_cast<uint8_t>(wanted);
   sender.penalty_until = now + config_.base_rtt + config_.target_delay;
-  return {sender.penalty, false};
+  return sender.penalty;
 }
 
 }  // namespace mrc

@@ -87,12 +87,6 @@ class ReceiverAware {
 // The responder's side, one per device: which senders are active, and what to put into the next SACK to each.
 class ReceiverShare {
  public:
-  enum class Language : uint8_t {
-    // MRC 5.3, any NSCC sender: when the number of senders grows, a decrease for one round trip by as much.
-    kPenalty,
-    // For ReceiverAware: the number of senders, in every SACK.
-    kDegree,
-  };
   struct Config {
     uint64_t link_rate_bps = 0;
     Nanoseconds base_rtt = 0;
@@ -100,18 +94,16 @@ class ReceiverShare {
     uint32_t packet_bytes = 4096;  // of a full packet
     uint32_t senders_max = 0;      // a sender is whatever has one controller: a peer. More are not counted.
   };
-  struct Advice {
-    uint8_t penalty = 0;
-    bool restore = false;
-  };
 
   void reset(const Config& config);
   // Data of this sender arrived (also a trimmed packet: it wants to send).
   void on_data(uint32_t sender, Nanoseconds now);
   // Everything this sender had announced is here: it does not count until it sends again.
   void on_done(uint32_t sender);
-  // What to say in a SACK to it.
-  Advice advise(uint32_t sender, Language language, Nanoseconds now);
+  // What to say in every SACK to senders that are ReceiverAware: how many there are.
+  uint8_t degree(Nanoseconds now);
+  // MRC 5.3, to any NSCC sender: when the number of senders grows, a decrease for one round trip by as much.
+  uint8_t penalty(uint32_t sender, Nanoseconds now);
 
   uint32_t active(Nanoseconds now);
 

@@ -56,7 +56,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
       next_slot_(static_cast<uint32_t>(config.seed % config.qpn_count)),
       random_(config.seed) {
   const TransportConfig& transport = config_.transport;
-  if (transport.congestion == CongestionAlgorithm::kReceiverAware)
+  if (transport.counts_senders())
     receiver_share_.reset({transport.link_rate_bps, transport.nscc.base_rtt, transport.nscc.target_delay,
                            static_cast<uint32_t>(nominal_size(kMtuMax)), kPeersMax});
 }

@@ -85,8 +85,7 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   // Before it is told to anybody.
   if (is_send(packet.bth.opcode) && packet.reth.key != MemoryKey{})
     requester.on_done_word(cx, static_cast<uint32_t>(packet.reth.key));
-  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
-    cx.services.receiver_share.on_data(cx.peer_index, cx.now);
+  if (config_->counts_senders()) cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
   order_.pass_over(window_, psn);  // unless it turns out to write
   const Placed placed = place(cx, packet, &passing);
@@ -112,7 +111,7 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   }
   anything_received_ = true;
   advance(cx, requester);
-  if (config_->congestion == CongestionAlgorithm::kReceiverAware && nothing_follows_ && window_.held() == 0)
+  if (config_->counts_senders() && nothing_follows_ && window_.held() == 0)
     cx.services.receiver_share.on_done(cx.peer_index);
   // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
   // learns which path it was.
@@ -127,7 +126,7 @@ void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
   cx.note(TraceEvent::kTrimmed, packet.bth.psn);
   const ReceiveWindow::Arrival arrival = window_.classify(packet.bth.psn);
   if (arrival == ReceiveWindow::Arrival::kOutOfWindow) return;
-  if (config_->congestion == CongestionAlgorithm::kReceiverAware)
+  if (config_->counts_senders())
     cx.services.receiver_share.on_data(cx.peer_index, cx.now);  // it wants to send
   if (arrival != ReceiveWindow::Arrival::kNew || packet.bth.ack_request) {
     // A trimmed packet has overtaken others, so it must not be the one whose path this SACK is about.

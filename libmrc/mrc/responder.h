@@ -113,6 +113,7 @@ class Responder {
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
   Trigger trigger_of(const Packet& packet, Plane plane) const;
   uint8_t welcome(const Context& cx) const;
+  uint8_t word_to_senders(Context& cx) const;
 
   Answers* answers_;
   const TransportConfig* config_ = nullptr;

@@ -57,6 +57,13 @@ void Responder::answer_probes(Context& cx) {
   if (ack_due_) send_acknowledge(cx, path);
 }
 
+// What rcv_cwnd_pen says: to NSCC a penalty, to the receiver-aware controller how many senders there are.
+uint8_t Responder::word_to_senders(Context& cx) const {
+  ReceiverShare& share = cx.services.receiver_share;
+  return config_->congestion == CongestionAlgorithm::kReceiverAware ? share.degree(cx.now)
+                                                                    : share.penalty(cx.peer_index, cx.now);
+}
+
 // MRC 12.S6, 1.4.
 void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe) {
   Bth bth;
@@ -80,12 +87,7 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   sack.out_of_order = static_cast<uint16_t>(std::min<uint32_t>(window_.held(), 0x7FFF));
   if (cx.connection.dynamic_mpr) sack.mpr = welcome(cx);
   sack.received_units = static_cast<uint32_t>((received_bytes_ + 255) / 256) & 0xFFFFFF;
-  if (config_->congestion == CongestionAlgorithm::kReceiverAware) {
-    const auto advice =
-        cx.services.receiver_share.advise(cx.peer_index, ReceiverShare::Language::kDegree, cx.now);
-    sack.window_penalty = advice.penalty;
-    sack.restore_window = advice.restore;
-  }
+  if (config_->counts_senders()) sack.window_penalty = word_to_senders(cx);
   if (!send_control(cx, path, &PlaneFrames::control, bth, sack)) return;
   ++cx.services.counters.sacks_sent;
   sack_due_ = sack_wanted_ = sack_urgent_ = false;
@@ -139,8 +141,7 @@ void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackRe
   neth.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
   // In a large incast most senders hear a NACK long before they hear a SACK.
   if (config_->congestion == CongestionAlgorithm::kReceiverAware)
-    neth.vendor_info =
-        cx.services.receiver_share.advise(cx.peer_index, ReceiverShare::Language::kDegree, cx.now).penalty;
+    neth.vendor_info = cx.services.receiver_share.degree(cx.now);
   const PathId path = path_back(cx, plane, packet.entropy);
   if (!send_control(cx, path, &PlaneFrames::control, bth, neth)) return;
   ++cx.services.counters.nacks_sent;

@@ -25,7 +25,6 @@ struct QueueModel {
   uint64_t mark_to_bytes = 0;
   uint64_t queue_bytes_max = 0;  // beyond it: trimmed or dropped
   bool share = false;            // the receiver advises
-  ReceiverShare::Language language = ReceiverShare::Language::kDegree;
   uint32_t hint = 0;
 
   // Results.
@@ -228,7 +227,7 @@ struct QueueModel {
   void report(uint32_t index, Nanoseconds sent_at, bool ce) {
     Flow& flow = flows[index];
     if (flow.unreported == 0) return;
-    const uint8_t penalty = share ? receiver_.advise(index, language, now).penalty : 0;
+    const uint8_t penalty = share ? receiver_.degree(now) : 0;
     at(now + base_rtt / 2, Kind::kSack, index, sent_at, flow.unreported, ce, penalty);
     flow.unreported = flow.unsacked = 0;
   }

@@ -197,8 +197,6 @@ ReceiverShare make_share(uint32_t senders = 16) {
   return share;
 }
 
-using Language = ReceiverShare::Language;
-
 TEST(ReceiverShare, CountsWhoSends) {
   ReceiverShare share = make_share();
   for (uint32_t i = 0; i < 5; ++i) share.on_data(i, 100);
@@ -207,7 +205,7 @@ TEST(ReceiverShare, CountsWhoSends) {
   share.on_done(1);
   share.on_done(1);
   EXPECT_EQ(share.active(200), 4u);
-  EXPECT_EQ(share.advise(0, Language::kDegree, 200).penalty, encode_incast_degree(4));
+  EXPECT_EQ(share.degree(200), encode_incast_degree(4));
 }
 
 TEST(ReceiverShare, MoreSendersThanSlotsAreNotCounted) {
@@ -215,8 +213,8 @@ TEST(ReceiverShare, MoreSendersThanSlotsAreNotCounted) {
   for (uint32_t i = 0; i < 5; ++i) share.on_data(i, 0);
   EXPECT_EQ(share.active(0), 2u);
   share.on_done(4);
-  EXPECT_EQ(share.advise(4, Language::kPenalty, 0).penalty, 0);
-  EXPECT_EQ(share.advise(4, Language::kDegree, 0).penalty, encode_incast_degree(2));
+  EXPECT_EQ(share.penalty(4, 0), 0);
+  EXPECT_EQ(share.degree(0), encode_incast_degree(2));
 }
 
 TEST(ReceiverShare, ForgetsTheSilent) {
@@ -237,24 +235,24 @@ TEST(ReceiverShare, ManySendersMaySpeakRarely) {  // each has its turn only ever
 TEST(ReceiverShare, PenaltyCutsByAsMuchAsTheCrowdGrows) {  // MRC 5.3, for any NSCC sender
   ReceiverShare share = make_share();
   share.on_data(0, 0);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 0).penalty, 0);
+  EXPECT_EQ(share.penalty(0, 0), 0);
   share.on_data(1, 10);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 10).penalty, 64);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 20'000).penalty, 64) << "in every SACK of a round trip";
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 21'011).penalty, 0) << "and not longer";
+  EXPECT_EQ(share.penalty(0, 10), 64);
+  EXPECT_EQ(share.penalty(0, 20'000), 64) << "in every SACK of a round trip";
+  EXPECT_EQ(share.penalty(0, 21'011), 0) << "and not longer";
   share.on_data(2, 21'020);
   share.on_data(3, 21'020);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 21'030).penalty, 64) << "from two to four";
+  EXPECT_EQ(share.penalty(0, 21'030), 64) << "from two to four";
 }
 
 TEST(ReceiverShare, NoPenaltyWhenTheCrowdShrinks) {
   ReceiverShare share = make_share();
   for (uint32_t i = 0; i < 8; ++i) share.on_data(i, 0);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 0).penalty, 112);
+  EXPECT_EQ(share.penalty(0, 0), 112);
   for (uint32_t i = 4; i < 8; ++i) share.on_done(i);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 30'000).penalty, 0);
+  EXPECT_EQ(share.penalty(0, 30'000), 0);
   for (uint32_t i = 4; i < 8; ++i) share.on_data(i, 30'000);
-  EXPECT_EQ(share.advise(0, Language::kPenalty, 30'000).penalty, 64) << "from four to eight again";
+  EXPECT_EQ(share.penalty(0, 30'000), 64) << "from four to eight again";
 }
 
 // ------------------------------------------------------------------------------------------------- incasts

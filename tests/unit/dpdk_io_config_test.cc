@@ -178,10 +178,11 @@ TEST(DeviceConfigTest, CongestionControl) {
   EXPECT_EQ(read(port).nscc.max_cwnd, 937'500u);
   const TransportConfig aware = read(
       "[congestion]\nalgorithm = \"receiver-aware\"\nlink_rate_mbps = 400\nbase_rtt_us = 2000\ntrimming = "
-      "true\nexpected_senders = 7\n");
+      "true\nexpected_senders = 7\nreceiver_penalty = true\n");
   EXPECT_EQ(aware.congestion, CongestionAlgorithm::kReceiverAware);
   EXPECT_EQ(aware.link_rate_bps, 400'000'000u);
   EXPECT_EQ(aware.expected_senders, 7u);
+  EXPECT_TRUE(aware.receiver_penalty);
   EXPECT_EQ(aware.nscc.base_rtt, 2 * kMillisecond);
   EXPECT_EQ(aware.nscc.target_delay, 1500 * kMicrosecond);
   EXPECT_EQ(aware.nscc.max_cwnd, 150'000u);

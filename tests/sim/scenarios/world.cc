@@ -165,6 +165,7 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   const bool rc = config_.transport.protocol == Protocol::kRc;
   if (rc) transport.transport = mrc::Transport::kRc;
   transport.congestion = config_.controller;
+  transport.receiver_penalty = config_.receiver_penalty;
   transport.expected_senders = config_.expected_senders;
   const uint32_t planes_at_once = rc ? 1 : config_.topology.planes;  // of one queue pair
   transport.link_rate_bps = static_cast<uint64_t>(planes_at_once * config_.topology.host_gigabits * 1e9);

@@ -42,6 +42,7 @@ struct WorldConfig {
   std::map<uint32_t, uint32_t> queue_pairs_at;  // hosts that have more
   uint64_t buffer_bytes = 1 << 20;              // largest message
   CongestionAlgorithm controller = CongestionAlgorithm::kNscc;
+  bool receiver_penalty = false;
   uint32_t expected_senders = 0;  // the hint of the receiver-aware controller
   bool trimming = true;
   bool ecn_last_hop = false;
