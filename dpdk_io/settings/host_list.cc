@@ -41,6 +41,12 @@ std::optional<Srv6Template> HostList::paths_to(const IpAddress& gid) const {
   return Srv6Template(*shape_, *own_, *place);
 }
 
+std::optional<Srv6Template> HostList::paths_from(const IpAddress& gid) const {
+  const auto place = place_of(gid);
+  if (!place || !shape_ || !own_) return std::nullopt;
+  return Srv6Template(*shape_, *place, *own_);
+}
+
 std::optional<IpAddress> HostList::address_of(const IpAddress& gid, Plane plane) const {
   if (const Host* host = find(gid))
     return plane < host->addresses.size() ? std::optional(host->addresses[plane]) : std::nullopt;

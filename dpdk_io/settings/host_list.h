@@ -27,6 +27,8 @@ class HostList {
   std::optional<FabricPlace> place_of(const IpAddress& gid) const;
   // Its paths; none: it is not reached by SRv6. Does not allocate.
   std::optional<Srv6Template> paths_to(const IpAddress& gid) const;
+  // The paths by which it sends to this host, if its settings are the same.
+  std::optional<Srv6Template> paths_from(const IpAddress& gid) const;
   // Its address on a plane; none: the GID is all that is known.
   std::optional<IpAddress> address_of(const IpAddress& gid, Plane plane) const;
 

@@ -228,6 +228,7 @@ const std::vector<Setting>& settings() {
       power_of_two(kTransport, "mark_skip_turns_max", 1, 128, &Transport::mark_skip_turns_max),
       power_of_two(kTransport, "trim_skip_turns", 1, 128, &Transport::trim_skip_turns),
       whole_number(kTransport, "paths_min_active", 0, 4096, &Transport::paths_min_active),
+      yes_or_no(kTransport, "tell_denied", &Transport::tell_denied),
       whole_number(kTransport, "window_bytes", 4096, 1 << 28, &Transport::window_bytes),
       power_of_two(kTransport, "window_packets", 64, 32768, &Transport::window_packets),
       yes_or_no(kTransport, "dynamic_mpr", &Transport::dynamic_mpr),

@@ -83,9 +83,18 @@ IpAddress HostMap::first_target(const IpAddress& destination, Plane plane) const
 }
 
 std::vector<EvEntry> HostMap::paths_to(const IpAddress& destination) {
-  const auto way = list()->paths_to(destination);
+  if (is_local_(destination)) return {};
+  return entries(list()->paths_to(destination));
+}
+
+std::vector<EvEntry> HostMap::paths_from(const IpAddress& source) {
+  if (is_local_(source)) return {};
+  return entries(list()->paths_from(source));
+}
+
+std::vector<EvEntry> HostMap::entries(const std::optional<Srv6Template>& way) const {
   std::vector<EvEntry> paths;
-  if (!way || is_local_(destination)) return paths;
+  if (!way) return paths;
   paths.reserve(planes_.size() * way->paths());
   for (const Plane plane : planes_)
     for (uint32_t path = 0; path < way->paths(); ++path) paths.push_back(way->entry(plane, path));
@@ -96,6 +105,13 @@ std::optional<IpAddress> HostMap::outer_source(Plane plane) const {
   const auto hosts = list();
   if (!hosts->shape() || !hosts->own_place()) return std::nullopt;
   return outer_source_of(*hosts->shape(), *hosts->own_place(), plane);
+}
+
+std::optional<IpAddress> HostMap::peer_outer_source(const IpAddress& host, Plane plane) const {
+  const auto hosts = list();
+  const auto place = hosts->place_of(host);
+  if (!hosts->shape() || !place) return std::nullopt;
+  return outer_source_of(*hosts->shape(), *place, plane);
 }
 
 std::optional<EvEntry> HostMap::path_back(const IpAddress& destination, Plane plane, Entropy entropy) const {

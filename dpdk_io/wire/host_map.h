@@ -39,10 +39,13 @@ class HostMap final : public PathSource {
 
   // PathSource, under the engine's lock.
   std::vector<EvEntry> paths_to(const IpAddress& destination) override;
+  std::vector<EvEntry> paths_from(const IpAddress& source) override;
   std::optional<IpAddress> outer_source(Plane plane) const override;
+  std::optional<IpAddress> peer_outer_source(const IpAddress& host, Plane plane) const override;
   std::optional<EvEntry> path_back(const IpAddress& destination, Plane plane, Entropy entropy) const override;
 
  private:
+  std::vector<EvEntry> entries(const std::optional<Srv6Template>& way) const;
   std::shared_ptr<const HostList> list() const {
     const std::lock_guard lock(mutex_);
     return list_;

@@ -35,6 +35,7 @@ struct TransportConfig {
   uint32_t mark_skip_turns_max = 32;  // of a path in SKIP, see PathSetConfig
   uint32_t trim_skip_turns = 8;
   uint32_t paths_min_active = 0;     // MRC 4.2, ev_min_active: never demote below it; 0 = a quarter of all
+  bool tell_denied = false;          // MRC 1.4, ALWAYS_SKIP for what comes over links that are denied here
   uint32_t window_bytes = 1u << 20;  // of each queue pair when there is no congestion control
   uint32_t window_packets = 1024;    // MPR: packets beyond the cumulative PSN (power of two)
   bool dynamic_mpr = false;  // MRC 2: tell the peer how many packets are welcome, and obey when it does

@@ -38,6 +38,7 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
   answers_.reset();  // here and not in RTS: answers that nobody asked for may come before
   follow_terms(services.config);
   make_paths(services);
+  tell_denied(services);
   resolve_next_hops(connection_, Transport::kMrc, services);
 }
 
@@ -116,7 +117,16 @@ void MrcTransport::make_paths(Services& services) {
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
 }
 
+// Which paths of the peer lead over what is denied here, if its templates are ours.
+void MrcTransport::tell_denied(Services& services) {
+  if (!services.config.tell_denied || services.path_source == nullptr) return;
+  std::vector<EvEntry> arriving = services.path_source->paths_from(connection_.destination);
+  std::erase_if(arriving, [](const EvEntry& entry) { return !entry.denied; });
+  responder_.shun(arriving);
+}
+
 void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
+  tell_denied(services);
   if (services.profiles == nullptr) return;
   std::vector<EvEntry> entries;
   if (has_path_profile_) {

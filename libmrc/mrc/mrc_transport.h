@@ -99,6 +99,7 @@ class MrcTransport {
  private:
   std::vector<EvEntry> own_paths(Services& services) const;
   void make_paths(Services& services);
+  void tell_denied(Services& services);
   bool shares_window() const {  // of congestion control, with others to the same peer
     return peer_ != nullptr && peer_->controller.algorithm() != CongestionAlgorithm::kNone;
   }

@@ -44,8 +44,20 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   trigger.plane = plane;
   trigger.retransmission = packet.bth.retransmission;
   trigger.mark = packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
+  if (!shunned_.empty() && shuns(packet, plane)) [[unlikely]]
+    trigger.mark = PathMark::kAlwaysSkip;
   trigger.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
   return trigger;
+}
+
+void Responder::shun(const std::vector<EvEntry>& paths) {
+  shunned_.clear();
+  for (const EvEntry& path : paths) shunned_.push_back(name_of(path.entropy, path.plane));
+  std::sort(shunned_.begin(), shunned_.end());
+}
+
+bool Responder::shuns(const Packet& packet, Plane plane) const {
+  return std::binary_search(shunned_.begin(), shunned_.end(), name_of(packet.entropy, plane));
 }
 
 // ------------------------------------------------------------------------------------------- arrivals
@@ -114,7 +126,7 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   if (config_->counts_senders() && nothing_follows_ && window_.held() == 0)
     cx.services.receiver_share.on_done(cx.peer_index);
   // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
-  // learns which path it was.
+  // learns which path it was. So is one whose path it is to leave.
   if (trigger.mark != PathMark::kNone)
     send_sack(cx, path_back(cx, plane, packet.entropy), trigger, std::nullopt);
 }

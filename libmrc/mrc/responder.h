@@ -43,6 +43,9 @@ class Responder {
     if (!nak_) nak_ = ResponderFault{psn, syndrome, false};
   }
 
+  // MRC 1.4, 4.2, ALWAYS_SKIP: the peer is to leave these paths of its own.
+  void shun(const std::vector<EvEntry>& paths);
+
   // Whether an answer waits to be sent, and sending it. Those that speak of losses are urgent. The others may
   // wait for one burst, so that they ride behind the data the application sends in return (`behind`: its
   // path): a peer that hears of its completion first may stop polling before the data come.
@@ -115,6 +118,11 @@ class Responder {
   uint8_t welcome(const Context& cx) const;
   uint8_t word_to_senders(Context& cx) const;
 
+  static uint64_t name_of(Entropy entropy, Plane plane) {
+    return uint64_t{plane} << 32 | static_cast<uint32_t>(entropy);
+  }
+  bool shuns(const Packet& packet, Plane plane) const;
+
   Answers* answers_;
   const TransportConfig* config_ = nullptr;
   ReceiveWindow window_;
@@ -133,6 +141,8 @@ class Responder {
   std::array<ProbeAnswer, 16> probes_{};  // to be answered at the end of the burst
   uint32_t probe_count_ = 0;
   Nanoseconds last_window_nack_ = 0;
+
+  std::vector<uint64_t> shunned_;  // names of paths that the peer is to leave, in their order
 
   ReceiveSlots slots_;
   std::vector<Ordered> ordered_;  // as many as have ever waited at once

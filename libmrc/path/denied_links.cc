@@ -14,7 +14,7 @@ bool DeniedLinks::has(uint16_t one, uint16_t other) const {
   });
 }
 
-// From this host over every switch of the route; a segment goes on where the outer destination ends.
+// From the host over every switch of the route; a segment goes on where the outer destination ends.
 bool DeniedLinks::on_way(const EvEntry& entry, uint16_t host) const {
   uint16_t at = host;
   const auto meets = [&](const IpAddress& route) {
@@ -30,13 +30,18 @@ bool DeniedLinks::on_way(const EvEntry& entry, uint16_t host) const {
 }
 
 void DeniedLinks::apply(const PathSource* source, std::vector<EvEntry>* entries) const {
+  apply([source](Plane plane) { return source != nullptr ? source->outer_source(plane) : std::nullopt; },
+        entries);
+}
+
+void DeniedLinks::apply(const HostOn& host, std::vector<EvEntry>* entries) const {
   if (links_.empty()) return;
   std::vector<bool> denied;
   denied.reserve(entries->size());
   bool any_left = false;
   for (const EvEntry& entry : *entries) {
-    const auto own = source != nullptr ? source->outer_source(entry.plane) : std::nullopt;
-    denied.push_back(entry.denied || (entry.has_outer && on_way(entry, own ? usid_at(*own, 0) : 0)));
+    const auto from = host(entry.plane);
+    denied.push_back(entry.denied || (entry.has_outer && on_way(entry, from ? usid_at(*from, 0) : 0)));
     any_left = any_left || !denied.back();
   }
   if (!any_left) return;

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "libmrc/path/path_source.h"
@@ -19,8 +22,12 @@ struct UsidLink {
 class DeniedLinks {
  public:
   void assign(std::vector<UsidLink> links) { links_ = std::move(links); }
-  // Denies the entries that lead over one of them; `source` knows what this host is called on each plane. If
-  // that would leave none, all stay as they are: a bad path is better than no path.
+  // What the host is called, from which the paths of a plane lead.
+  using HostOn = std::function<std::optional<IpAddress>(Plane)>;
+  // Denies the entries that lead over one of them. If that would leave none, all stay as they are: a bad path
+  // is better than no path.
+  void apply(const HostOn& host, std::vector<EvEntry>* entries) const;
+  // From this host; `source` may be null.
   void apply(const PathSource* source, std::vector<EvEntry>* entries) const;
 
  private:
@@ -41,7 +48,16 @@ class AllowedPaths final : public PathSource {
     denied_.apply(&all_, &entries);
     return entries;
   }
+  // Those that lead over denied links are marked so.
+  std::vector<EvEntry> paths_from(const IpAddress& source) override {
+    std::vector<EvEntry> entries = all_.paths_from(source);
+    denied_.apply([&](Plane plane) { return all_.peer_outer_source(source, plane); }, &entries);
+    return entries;
+  }
   std::optional<IpAddress> outer_source(Plane plane) const override { return all_.outer_source(plane); }
+  std::optional<IpAddress> peer_outer_source(const IpAddress& host, Plane plane) const override {
+    return all_.peer_outer_source(host, plane);
+  }
   std::optional<EvEntry> path_back(const IpAddress& destination, Plane plane,
                                    Entropy entropy) const override {
     return all_.path_back(destination, plane, entropy);

@@ -17,6 +17,10 @@ class PathSource {
   virtual std::vector<EvEntry> paths_to(const IpAddress& destination) = 0;
   // SRv6: the source address of the outer header on a plane; none = that of the inner one.
   virtual std::optional<IpAddress> outer_source(Plane) const { return std::nullopt; }
+  // The paths by which another host sends to this one, as far as they are known, and the source address of
+  // its outer headers.
+  virtual std::vector<EvEntry> paths_from(const IpAddress&) { return {}; }
+  virtual std::optional<IpAddress> peer_outer_source(const IpAddress&, Plane) const { return std::nullopt; }
   // A path for the answer to somebody who need not be connected, on the plane it came by; none = without
   // SRv6. Does not allocate.
   virtual std::optional<EvEntry> path_back(const IpAddress&, Plane, Entropy) const { return std::nullopt; }

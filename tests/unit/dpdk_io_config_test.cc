@@ -58,6 +58,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     trim_skip_turns = 2
     window_bytes = 2_097_152
     window_packets = 2048
+    tell_denied = true
     dynamic_mpr = true
     full_windows = 20
     sack_threshold_bytes = 8192
@@ -96,6 +97,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_EQ(config.transport.trim_skip_turns, 2u);
   EXPECT_EQ(config.transport.window_bytes, 2u << 20);
   EXPECT_EQ(config.transport.window_packets, 2048u);
+  EXPECT_TRUE(config.transport.tell_denied);
   EXPECT_TRUE(config.transport.dynamic_mpr);
   EXPECT_EQ(config.transport.full_windows, 20u);
   EXPECT_EQ(config.transport.sack_threshold_bytes, 8192u);

@@ -55,6 +55,27 @@ std::string error_of(const std::string& text) {
   return parse_device_config(std::string(kPort) + text, "f", &config, &error) ? "no error" : error;
 }
 
+// tell_denied relies on it.
+TEST(HostRanges, WhatArrivesIsWhatTheOtherSends) {
+  const DeviceConfig config = parse(std::string(kPort) + kFabric + kRange);
+  HostMap one(config.network, nothing_is_local);
+  HostMap other(config.network, nothing_is_local);
+  std::string error;
+  ASSERT_TRUE(one.find_self({ip("10.64.0.40")}, &error)) << error;
+  ASSERT_TRUE(other.find_self({ip("10.64.4.227")}, &error)) << error;
+  const auto sent = one.paths_to(ip("10.64.4.227"));
+  const auto arriving = other.paths_from(ip("10.64.0.40"));
+  ASSERT_FALSE(sent.empty());
+  ASSERT_EQ(sent.size(), arriving.size());
+  for (size_t i = 0; i < sent.size(); ++i) {
+    EXPECT_EQ(sent[i].entropy, arriving[i].entropy);
+    EXPECT_EQ(sent[i].plane, arriving[i].plane);
+    EXPECT_EQ(sent[i].outer_destination, arriving[i].outer_destination);
+  }
+  EXPECT_EQ(one.outer_source(0), other.peer_outer_source(ip("10.64.0.40"), 0));
+  EXPECT_TRUE(other.paths_from(ip("10.99.0.1")).empty()) << "a stranger";
+}
+
 TEST(HostRanges, HostsAreFoundByArithmetic) {
   const DeviceConfig config = parse(std::string(kPort) + kFabric + kRange);
   const HostList list(config.network, FabricPlace{40, 7});

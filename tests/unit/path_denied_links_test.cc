@@ -12,26 +12,34 @@ namespace {
 
 constexpr FabricShape kFabric{.block = 0xFCBBBBBB, .usids = {}, .spines = 4};
 constexpr FabricPlace kOwn{0, 4};
+constexpr FabricPlace kPeer{1, 9};
 
 // From host 4 on leaf 0 to host 9 on leaf 1, over 2 planes of 4 spines.
 class TwoPlanes : public PathSource {
  public:
   std::vector<EvEntry> paths_to(const IpAddress&) override {
-    return Srv6Template(kFabric, kOwn, {1, 9}).entries(2);
+    return Srv6Template(kFabric, kOwn, kPeer).entries(2);
+  }
+  std::vector<EvEntry> paths_from(const IpAddress&) override {
+    return Srv6Template(kFabric, kPeer, kOwn).entries(2);
   }
   std::optional<IpAddress> outer_source(Plane plane) const override {
     return outer_source_of(kFabric, kOwn, plane);
   }
+  std::optional<IpAddress> peer_outer_source(const IpAddress&, Plane plane) const override {
+    return outer_source_of(kFabric, kPeer, plane);
+  }
 };
 
 // Of all eight paths, plane by plane and spine by spine: a letter for each.
-std::string seen(std::vector<UsidLink> links) {
+std::string seen(std::vector<UsidLink> links, bool arriving = false) {
   TwoPlanes all;
   DeniedLinks denied;
   denied.assign(std::move(links));
   AllowedPaths allowed(all, denied);
   std::string letters;
-  for (const EvEntry& entry : allowed.paths_to({})) letters += entry.denied ? 'x' : '.';
+  for (const EvEntry& entry : arriving ? allowed.paths_from({}) : allowed.paths_to({}))
+    letters += entry.denied ? 'x' : '.';
   return letters;
 }
 
@@ -48,6 +56,14 @@ TEST(DeniedLinks, OfHostsAreWholePlanes) {
   EXPECT_EQ(seen({{0x9004, 0x2000}}), "xxxx....") << "ours";
   EXPECT_EQ(seen({{0x2101, 0x9109}}), "....xxxx") << "theirs";
   EXPECT_EQ(seen({{0x9005, 0x2000}}), "........") << "a neighbour's";
+}
+
+TEST(DeniedLinks, AreKnownOnTheWayOfOthersToo) {
+  EXPECT_EQ(seen({}, true), "........");
+  EXPECT_EQ(seen({{0x2000, 0x1002}}, true), "..x.....") << "its way down to us";
+  EXPECT_EQ(seen({{0x2101, 0x1103}}, true), ".......x") << "the first uplink of the peer";
+  EXPECT_EQ(seen({{0x9109, 0x2101}}, true), "....xxxx") << "its own";
+  EXPECT_EQ(seen({{0x9004, 0x2000}}, true), "xxxx....") << "ours";
 }
 
 TEST(DeniedLinks, WithOneEndAreSwitches) {

@@ -41,6 +41,60 @@ TEST(ResponderRules, ADuplicateIsAnsweredAndNotPlaced) {
   EXPECT_EQ(pair.b.engine->counters().duplicates, 1u);
 }
 
+// Eight paths on one plane, of which the operator of the receiver has denied some.
+class DeniedArrivals : public PathSource {
+ public:
+  std::vector<EvEntry> paths_to(const IpAddress&) override {
+    std::vector<EvEntry> entries;
+    for (uint32_t i = 0; i < 8; ++i) entries.push_back({.entropy = make_entropy(0, i), .plane = 0});
+    return entries;
+  }
+  std::vector<EvEntry> paths_from(const IpAddress& source) override {
+    std::vector<EvEntry> entries = paths_to(source);
+    entries[3].denied = denied;
+    return entries;
+  }
+  bool denied = true;
+};
+
+// MRC 1.4, ALWAYS_SKIP: told at once, in answers to probes too, and not any more when the link is allowed.
+TEST(ResponderRules, ThePeerIsToldToLeavePathsOverDeniedLinks) {
+  DeniedArrivals paths;
+  PairOptions options = strict_options(1);
+  options.tune = [&paths](EngineConfig* config) {
+    config->path_source = &paths;
+    config->transport.paths_per_plane = 8;
+    config->transport.tell_denied = true;
+  };
+  RulePair pair(options);
+  const auto bad_paths = [&] {
+    std::vector<Entropy> bad;
+    const PathSet& set = pair.a.qp->paths();
+    for (size_t i = 0; i < set.size(); ++i)
+      if (set.at(PathId(i)).state == PathState::kAssumedBad) bad.push_back(set.at(PathId(i)).entropy);
+    return bad;
+  };
+  Tap answers(pair.b);
+  pair.write(1, 64 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  size_t told = 0;
+  for (const Packet& packet : answers.packets) {
+    if (packet.bth.opcode != Opcode::kSack || packet.sack.mark == PathMark::kNone) continue;
+    EXPECT_EQ(packet.sack.mark, PathMark::kAlwaysSkip);
+    EXPECT_EQ(packet.sack.entropy, make_entropy(0, 3));
+    ++told;
+  }
+  EXPECT_GT(told, 0u);
+  EXPECT_EQ(bad_paths(), std::vector{make_entropy(0, 3)});
+  pair.run_for(100 * kMillisecond);
+  EXPECT_GT(pair.a.engine->counters().probes_answered, 0u);
+  EXPECT_EQ(bad_paths().size(), 1u) << "probes of it are answered in the same way";
+  paths.denied = false;
+  pair.b.engine->follow_profiles(pair.now());
+  ASSERT_TRUE(pair.run([&] { return bad_paths().empty(); }, 5 * kSecond));
+  EXPECT_EQ(pair.a.engine->counters().retransmits(), 0u) << "nothing was lost by it";
+}
+
 TEST(ResponderRules, ImmediatesWaitForEverythingBefore) {
   RulePair pair;
   for (uint64_t i = 0; i < 4; ++i) pair.post_receive(pair.b, i, {});

@@ -21,9 +21,20 @@ class UsidPaths : public PathSource {
   UsidPaths(const Fabric& fabric, uint32_t host, uint32_t paths, bool any)
       : fabric_(fabric), host_(host), paths_(paths), any_(any) {}
   std::vector<EvEntry> paths_to(const IpAddress& destination) override {
+    return paths(host_, number_of(destination));
+  }
+  // If they have as many there.
+  std::vector<EvEntry> paths_from(const IpAddress& source) override {
+    return paths(number_of(source), host_);
+  }
+
+ private:
+  static uint32_t number_of(const IpAddress& host) {
+    return static_cast<uint32_t>(host.bytes[13]) << 16 | static_cast<uint32_t>(host.bytes[14]) << 8 |
+           host.bytes[15];
+  }
+  std::vector<EvEntry> paths(uint32_t from, uint32_t to) const {
     const TopologyConfig& topology = fabric_.config();
-    const uint32_t to = static_cast<uint32_t>(destination.bytes[13]) << 16 |
-                        static_cast<uint32_t>(destination.bytes[14]) << 8 | destination.bytes[15];
     const uint32_t choices = topology.spines * (topology.tiers == 3 ? topology.cores_per_spine : 1);
     const uint32_t count = std::min(paths_, choices);
     std::vector<EvEntry> entries;
@@ -31,20 +42,18 @@ class UsidPaths : public PathSource {
     for (uint32_t id = 0; id < topology.planes; ++id) {
       const auto plane = static_cast<Plane>(id);
       for (uint32_t path = 0; path < count; ++path) {
-        const uint32_t choice = any_ && count < choices ? spread(path, count, choices) : path;
+        const uint32_t choice = any_ && count < choices ? spread(from, path, count, choices) : path;
         entries.push_back({.entropy = make_entropy(plane, path),
                            .plane = plane,
                            .has_outer = true,
-                           .outer_destination = fabric_.usid_path(host_, to, plane, choice)});
+                           .outer_destination = fabric_.usid_path(from, to, plane, choice)});
       }
     }
     return entries;
   }
-
- private:
   // Some of many: on all spines alike, and others for another host.
-  uint32_t spread(uint32_t path, uint32_t count, uint32_t choices) const {
-    return static_cast<uint32_t>((mix(host_) % choices + uint64_t{path} * choices / count) % choices);
+  static uint32_t spread(uint32_t host, uint32_t path, uint32_t count, uint32_t choices) {
+    return static_cast<uint32_t>((mix(host) % choices + uint64_t{path} * choices / count) % choices);
   }
 
   const Fabric& fabric_;
@@ -191,6 +200,11 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
     const uint32_t paths = bound ? fewer->second : config_.paths + transport.backups_for(config_.paths);
     path_sources_[number] = std::make_unique<UsidPaths>(*fabric_, number, paths, !bound);
     host.engine.path_source = path_sources_[number].get();
+    if (const auto links = config_.denied_at.find(number); links != config_.denied_at.end()) {
+      allowed_paths_.push_back(std::make_unique<AllowedPaths>(*path_sources_[number], *links->second));
+      host.engine.path_source = allowed_paths_.back().get();
+      transport.tell_denied = true;
+    }
   }
   return host;
 }

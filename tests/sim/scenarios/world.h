@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "libmrc/path/denied_links.h"
 #include "libmrc/path/path_source.h"
 #include "tests/sim/fabric/fabric.h"
 #include "tests/sim/fabric/faults.h"
@@ -46,11 +47,12 @@ struct WorldConfig {
   uint32_t expected_senders = 0;  // the hint of the receiver-aware controller
   bool trimming = true;
   bool ecn_last_hop = false;
-  bool srv6 = false;                             // paths by uSIDs instead of hashing
-  std::map<uint32_t, uint32_t> paths_at;         // hosts that have fewer; with SRv6 only
-  std::map<uint32_t, InteropConfig> interop_at;  // hosts that read MRC in another way
-  ProfileSource* profiles = nullptr;             // of a controller; outlives the world
-  std::vector<uint32_t> hosts;                   // those that get an engine; empty = all
+  bool srv6 = false;                                 // paths by uSIDs instead of hashing
+  std::map<uint32_t, uint32_t> paths_at;             // hosts that have fewer; with SRv6 only
+  std::map<uint32_t, InteropConfig> interop_at;      // hosts that read MRC in another way
+  std::map<uint32_t, const DeniedLinks*> denied_at;  // hosts that tell senders what is denied; with SRv6
+  ProfileSource* profiles = nullptr;                 // of a controller; outlives the world
+  std::vector<uint32_t> hosts;                       // those that get an engine; empty = all
 
   Picoseconds rtt = 12 * kPerMicrosecond;  // unloaded
 
@@ -105,8 +107,9 @@ class World {
   WorldConfig config_;
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<FaultPlan> faults_;
-  std::vector<std::unique_ptr<PathSource>> path_sources_;  // by host
-  std::vector<uint8_t> source_;                            // of all streams
+  std::vector<std::unique_ptr<PathSource>> path_sources_;   // by host
+  std::vector<std::unique_ptr<PathSource>> allowed_paths_;  // of those that deny some
+  std::vector<uint8_t> source_;                             // of all streams
   std::vector<uint8_t> target_;
   std::vector<std::unique_ptr<Application>> applications_;  // by host
   std::deque<std::unique_ptr<Stream>> streams_;
