@@ -25,7 +25,7 @@ class PathCensus {
       const QueuePair& qp = *queue_pairs[next_];
       if (!qp.connected()) continue;
       round_.active += static_cast<uint32_t>(qp.paths().active());
-      round_.all += static_cast<uint32_t>(qp.paths().size());
+      round_.all += static_cast<uint32_t>(qp.paths().places());
     }
     if (next_ >= queue_pairs.size()) {
       last_ = round_;

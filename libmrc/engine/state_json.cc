@@ -69,7 +69,7 @@ void add_queue_pair(std::string* text, QueuePair& qp, bool with_paths) {
   if (has_paths(qp)) {
     append(text, ",\"peer_qpn\":%" PRIu32 ",\"mtu\":%u,\"paths_active\":%zu,\"paths_all\":%zu",
            qp.connection().remote_qpn.value(), static_cast<unsigned>(qp.connection().mtu),
-           qp.paths().active(), qp.paths().size());
+           qp.paths().active(), qp.paths().places());
     if (qp.sending()) {
       const Requester::Waiting waiting = qp.mrc()->requester().waiting();
       append(text,

@@ -237,7 +237,7 @@ void add_queue_pair(Text& text, QueuePair& qp, Nanoseconds now) {
   if (!datagrams && qp.connected())
     text.add(", peer 0x%x, mtu %u, planes 0x%x, paths %zu of %zu, next timer %s",
              connection.remote_qpn.value(), connection.mtu, connection.resolved, qp.paths().active(),
-             qp.paths().size(), when(qp.next_deadline(), now).c_str());
+             qp.paths().places(), when(qp.next_deadline(), now).c_str());
   text.add("\n");
   add_queues(text, qp);
   if (!datagrams && qp.connected()) {

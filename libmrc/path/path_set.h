@@ -124,6 +124,8 @@ class PathSet {
   }
 
   size_t size() const { return paths_.size(); }  // backups too
+  // How many are in use when all is well; the others are backups.
+  size_t places() const { return slots_.size(); }
   // Paths in use whose ports are up at both ends.
   size_t active() const { return active_; }
   const Path& at(PathId id) const { return paths_[static_cast<uint16_t>(id)]; }
