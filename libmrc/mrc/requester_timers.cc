@@ -16,6 +16,8 @@ constexpr Nanoseconds kMovePatienceMin = kSecond;
 constexpr size_t kPathProbesPerCall = 16;
 // So many questions are asked at the same pace, for a question or its answer may be lost like anything else.
 constexpr uint32_t kSilencesAlike = 2;
+// So many at once at most, by different paths: what broke may be the path, or the one that answers take.
+constexpr uint32_t kQuestionsMax = 4;
 }  // namespace
 
 [[gnu::hot]] Nanoseconds Requester::silence_allowed() const {
@@ -94,8 +96,9 @@ void Requester::on_timer(Context& cx) {
       asked_at_ = cx.now;
       nudge(cx);
     } else if (sent_.in_flight() > 0 || sent_.lost() == 0) {  // or only the cumulative PSN was not heard of
-      const PathId path = cx.paths.select(cx.connection.resolved);
-      if (path != kNoPath) send_probe(cx, path);
+      for (uint32_t i = 0; i < std::min(silences_, kQuestionsMax); ++i)
+        if (const PathId path = cx.paths.next_in_use(cx.connection.resolved); path != kNoPath)
+          send_probe(cx, path);
     }
   }
   for (size_t i = 0; i < kPathProbesPerCall; ++i) {

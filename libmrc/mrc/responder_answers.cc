@@ -32,7 +32,7 @@ void Responder::on_probe(Context& cx, const Packet& packet, Plane plane) {
 void Responder::answer_probes(Context& cx) {
   for (uint32_t i = 0; i < probe_count_; ++i) {
     const Trigger& trigger = probes_[i].trigger;
-    send_sack(cx, path_back(cx, trigger.plane, trigger.entropy), trigger, probes_[i].id);
+    send_sack(cx, path_back(cx, trigger.plane, trigger.entropy, true), trigger, probes_[i].id);
   }
   // A requester that only misses the ACK asks like this, too.
   if (probe_count_ > 0 && anything_received_) {

@@ -145,7 +145,9 @@ void PathSet::draw_even_order() {
     }
     Path& candidate = path(id);
     if (common && candidate.state == PathState::kSkip) forgive(candidate);
-    if (candidate.late) {
+    // As long as nothing has arrived by any path none is better than the others. What is awaited may never be
+    // settled (a packet that was given up for another reason): so few turns, but some.
+    if (candidate.late && delivered_order_ != 0 && ++candidate.turns_missed % kReluctantTurns != 0) {
       if (second_choice == kNoPath) second_choice = id;
     } else if (candidate.state == PathState::kGood) {
       if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) {
@@ -167,6 +169,14 @@ void PathSet::draw_even_order() {
   return second_choice;
 }
 
+PathId PathSet::next_in_use(PlaneMask usable) {
+  usable &= active_planes_;
+  if (usable == 0) return kNoPath;
+  const Plane plane = next_plane(usable);
+  const PathId id = next_turn(plane);
+  return id != kNoPath && at(id).in_use() ? id : stand_in(plane);
+}
+
 // MRC 4.1: planes have equal shares, also one that has lost some of its paths: the others of it take the
 // turn, in turn. Its link to the host is as fast as ever, and those of the other planes may be full.
 PathId PathSet::stand_in(Plane plane) {
@@ -180,19 +190,22 @@ PathId PathSet::stand_in(Plane plane) {
   return id;
 }
 
-PathId PathSet::control_path(Plane plane, Entropy heard) {
+PathId PathSet::control_path(Plane plane, Entropy heard, bool asked) {
   if (plane >= planes_.size() || planes_[plane].count == 0) {
     if (paths_.empty()) return kNoPath;
     plane = paths_[random() % paths_.size()].plane;
   }
   PlaneInfo& info = planes_[plane];
   if (info.working != kNoPath && info.working_uses < kWorkingUses) {
-    ++info.working_uses;
+    // Whoever has to ask may have missed our answers: it is trusted once more, and then has to be seen again.
+    info.working_uses = static_cast<uint8_t>(info.working_uses + (asked ? kWorkingUses / 2 : 1));
     return info.working;
   }
   // [P] What breaks a link mostly breaks both its directions: back by the path on which the peer was heard.
+  // Mostly: a question is answered by any other as well, lest one that only works one way is never found out.
   const PathId same = heard == Entropy{} ? kNoPath : find(heard, plane);
-  if (same != kNoPath && at(same).state != PathState::kDenied) return same;
+  const bool other = asked && (random() & 1) != 0;
+  if (same != kNoPath && !other && at(same).state != PathState::kDenied) return same;
   // Nothing is known for sure: spread, so that one dead path does not swallow every answer.
   const size_t start = random() % info.count;
   PathId fallback = PathId(info.first + start);

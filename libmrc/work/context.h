@@ -103,9 +103,9 @@ inline Plane usable_plane(const Connection& connection, Plane wanted) {
   return static_cast<Plane>(__builtin_ctz(connection.resolved));
 }
 
-// For an answer to what came by this plane and EV.
-inline PathId path_back(Context& cx, Plane plane, Entropy heard) {
-  return cx.paths.control_path(usable_plane(cx.connection, plane), heard);
+// For an answer to what came by this plane and EV; a probe if the peer asked.
+inline PathId path_back(Context& cx, Plane plane, Entropy heard, bool asked = false) {
+  return cx.paths.control_path(usable_plane(cx.connection, plane), heard, asked);
 }
 
 }  // namespace mrc

@@ -3,6 +3,8 @@
 // alone. MRC 4.2, 4.5.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/unit/path_flow_model.h"
 
 namespace mrc {
@@ -101,6 +103,7 @@ TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
     return count;
   };
   EXPECT_EQ(turns(PathId{3}), 10);
+  set.delivered(PathId{0}, 1);  // others overtook it
   set.overdue(PathId{3});
   EXPECT_EQ(turns(PathId{3}), 0);
   EXPECT_TRUE(set.at(PathId{3}).in_use());
@@ -120,6 +123,82 @@ TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
   // If all have one, the next packet goes out nevertheless.
   for (uint16_t id = 0; id < 8; ++id) set.overdue(PathId{id});
   EXPECT_NE(set.select(3), kNoPath);
+}
+
+// A dead path costs one packet, not a round trip of them: until there is news of the first one it gets no
+// more.
+TEST(PathHealth, TheFirstPacketOfAPathIsAwaited) {
+  PathSet set;
+  set.reset(config(1, 8, 0, 1), 1);
+  const auto send = [&set] {
+    const PathId id = set.select(1);
+    set.count_sent(id);
+    return id;
+  };
+  std::map<PathId, int> first;
+  for (int i = 0; i < 16; ++i) ++first[send()];
+  for (const auto& [id, count] : first) EXPECT_EQ(count, 2) << "nothing has arrived: none is better";
+  for (uint16_t id = 0; id < 8; ++id)
+    if (id != 3 && id != 5) set.delivered(PathId{id}, id + uint64_t{1});
+  for (int i = 0; i < 80; ++i) {
+    const PathId id = send();
+    EXPECT_TRUE(id != PathId{3} && id != PathId{5});
+  }
+  // Lost where losses are usual, trimmed, arrived: each settles it.
+  set.trimmed(PathId{5});
+  set.delivered(PathId{3}, 100);
+  bool seen[2] = {};
+  for (int i = 0; i < 160; ++i) {
+    const PathId id = send();
+    seen[0] |= id == PathId{3};
+    seen[1] |= id == PathId{5};
+  }
+  EXPECT_TRUE(seen[0]);
+  EXPECT_TRUE(seen[1]);
+}
+
+TEST(PathHealth, WhatIsNeverSettledCostsTurnsAndNotThePath) {
+  PathSet set;
+  set.reset(config(1, 4, 0, 1), 1);
+  set.delivered(PathId{0}, 1);
+  set.overdue(PathId{2});
+  int turns = 0;
+  for (int i = 0; i < 4 * 160; ++i) turns += set.select(1) == PathId{2} ? 1 : 0;
+  // The other three share the rest: 640 packets are some 213 rounds.
+  EXPECT_GE(turns, 12);
+  EXPECT_LE(turns, 14);
+}
+
+// The path of answers may be the one that broke. Whoever asks again has not heard them.
+TEST(PathHealth, QuestionsMakeThePathOfAnswersDoubtful) {
+  PathSet set;
+  set.reset(config(1, 8, 0, 1), 1);
+  set.delivered(PathId{6}, 1);
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(set.control_path(0), PathId{6}) << "seen to work";
+  const Entropy heard = set.at(PathId{2}).entropy;
+  EXPECT_EQ(set.control_path(0, heard, true), PathId{6});
+  EXPECT_EQ(set.control_path(0, heard, true), PathId{6});
+  int back = 0;
+  for (int i = 0; i < 64; ++i) back += set.control_path(0, heard, true) == PathId{2} ? 1 : 0;
+  EXPECT_GT(back, 16) << "by the path on which it came";
+  EXPECT_LT(back, 60) << "but by others as well";
+  EXPECT_EQ(set.control_path(0, heard), PathId{2}) << "what is not a question goes where it came from";
+  set.delivered(PathId{6}, 2);
+  EXPECT_EQ(set.control_path(0, heard), PathId{6}) << "seen again";
+}
+
+TEST(PathHealth, QuestionsTakeMarkedPathsToo) {
+  PathSet set;
+  set.reset(config(1, 2, 0, 1), 1);
+  for (int i = 0; i < 6; ++i) set.marked(PathId{1}, true);
+  ASSERT_EQ(set.at(PathId{1}).state, PathState::kSkip);
+  int asked[2] = {};
+  for (int i = 0; i < 10; ++i) ++asked[static_cast<size_t>(set.next_in_use(1))];
+  EXPECT_EQ(asked[0], 5);
+  EXPECT_EQ(asked[1], 5);
+  EXPECT_TRUE(set.demote(PathId{0}, 1));
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(set.next_in_use(1), PathId{1}) << "only what is in use";
+  EXPECT_EQ(set.next_in_use(0), kNoPath);
 }
 
 TEST(PathHealth, ABlackHoledPlaneIsLeftAlone) {

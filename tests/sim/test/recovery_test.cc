@@ -43,6 +43,44 @@ TEST(Recovery, GapsAreRememberedAcrossBitmaps) {
   EXPECT_EQ(stream.queue_pair().mrc()->requester().sent().lost(), 0u);
 }
 
+// The link that breaks may be the one by which all answers come back. The requester hears nothing then, and
+// has to find out although nothing of what it sends by the other paths is lost.
+TEST(Recovery, AnswersFindAnotherPath) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    WorldConfig config = two_hosts(1);
+    config.topology.spines = config.paths = 4;
+    config.topology.host_gigabits = config.topology.spine_gigabits = 400;
+    config.srv6 = true;
+    ScenarioOptions options;
+    options.seed = seed;
+    config.apply(options);
+    World world(config);
+    world.add_stream(0, 1, endless());
+    Meter meter(world, {1}, 20 * kPerMicrosecond);
+    const Picoseconds cut = 500 * kPerMicrosecond;
+    world.faults().link_down(*world.fabric().find_link(Link::Kind::kSpine, 0, 0, 0), cut, kForever);
+    world.run_until(cut + 1500 * kPerMicrosecond);
+    EXPECT_GT(meter.rate(cut + kPerMillisecond, cut + 1500 * kPerMicrosecond), 0.9 * meter.rate(cut / 2, cut))
+        << "seed " << seed;
+  }
+}
+
+// A path of which nothing is known yet gets one packet until there is news of it.
+TEST(Recovery, ADeadPathCostsFewPackets) {
+  WorldConfig config = two_hosts(4);
+  config.topology.spines = config.paths = 32;
+  config.srv6 = true;
+  config.apply({});
+  World world(config);
+  world.add_stream(0, 1, endless());
+  for (const uint32_t spine : {1u, 5u, 9u, 13u, 17u, 21u, 25u, 29u})
+    world.faults().link_down(*world.fabric().find_link(Link::Kind::kSpine, 2, 0, spine), 0, kForever);
+  world.run_until(kPerMillisecond);
+  const uint64_t lost = world.fabric().core().trace.data_count(Fate::kLostDown);
+  EXPECT_GE(lost, 8u) << "the test tests nothing";
+  EXPECT_LE(lost, 12u);
+}
+
 // A paced sender waits for its turn; the timer that wakes it must not come again before it has sent.
 TEST(Congestion, PacedSendersFinish) {
   WorldConfig config = two_hosts(1);
