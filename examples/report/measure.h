@@ -15,6 +15,7 @@ struct Row {
   std::string unit = {};
   std::optional<double> target = std::nullopt;  // none: told for comparison only
   bool at_least = true;                         // the target is a lower bound; otherwise an upper one
+  std::string published = {};                   // what others found for the same, with their source
 
   bool ok() const { return !target || (at_least ? value >= *target : value <= *target); }
 };

@@ -29,8 +29,9 @@ std::string cell(const std::string& text, const char* kind = nullptr) {
 std::string row_of(const Row& row, const std::string& first) {
   std::string out = "<tr>" + first + cell(escape(row.name)) + cell(format_value(row.value), "n");
   out += cell(escape(row.unit)) + cell(escape(format_target(row)), "t");
-  if (!row.target) return out + cell("") + "</tr>\n";
-  return out + (row.ok() ? cell("ok", "ok") : cell("missed", "missed")) + "</tr>\n";
+  out += !row.target ? cell("") : row.ok() ? cell("ok", "ok") : cell("missed", "missed");
+  if (!row.published.empty()) out += cell(escape(row.published), "note");
+  return out + "</tr>\n";
 }
 
 std::string targets(const std::vector<Section>& sections) {

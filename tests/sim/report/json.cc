@@ -37,6 +37,7 @@ std::string to_json(const ScenarioResult& result) {
     if (!row.unit.empty()) out += ",\"unit\":" + quoted(row.unit);
     out += ",\"target\":" + (row.target ? number(*row.target) : "null");
     if (row.target) out += std::string(",\"bound\":") + (row.at_least ? "\"at_least\"" : "\"at_most\"");
+    if (!row.published.empty()) out += ",\"published\":" + quoted(row.published);
     out += std::string(",\"ok\":") + (row.ok() ? "true" : "false") + "}";
   }
   return out + "]}\n";
@@ -48,13 +49,16 @@ std::string to_table(const ScenarioResult& result) {
   std::string out = result.scenario + " (seed " + std::to_string(result.seed) + ")\n";
   for (const Row& row : result.rows) {
     char line[300];
-    std::snprintf(line, sizeof line, "  %-*s %14s %-5s %-12s %s\n", static_cast<int>(width), row.name.c_str(),
+    std::snprintf(line, sizeof line, "  %-*s %14s %-5s %-12s %-6s", static_cast<int>(width), row.name.c_str(),
                   report::format_value(row.value).c_str(), row.unit.c_str(),
                   report::format_target(row).c_str(),
                   !row.target ? ""
                   : row.ok()  ? "ok"
                               : "MISSED");
     out += line;
+    if (!row.published.empty()) out += " published: " + row.published;
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
   }
   return out;
 }

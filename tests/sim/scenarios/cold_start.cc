@@ -2,12 +2,31 @@
 // R9: some leaf-spine links are dead when a job starts, and no list says which. How many packets does every
 // connection lose until it knows, and how long does it take?
 #include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
 
 #include "tests/sim/scenarios/rc_baseline.h"
 
 namespace mrc::sim {
 
 namespace {
+
+WorldConfig cold_network(const ScenarioOptions& options) {
+  WorldConfig config;
+  const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 32);
+  config.topology.tiers = 2;
+  config.topology.planes = 4;
+  config.topology.hosts_per_leaf = 8;
+  config.topology.leaves = std::max(2u, (hosts + 7) / 8);
+  config.topology.spines = 16;  // room for what is dead
+  config.paths = 32;
+  config.backups = 8;
+  config.queue_pairs_per_host = 2;
+  config.apply(options);
+  config.buffer_bytes = options.size.value_or(256 << 10);
+  return config;
+}
 
 // The same links whatever the streams speak. How many they are.
 uint32_t kill_links(World& world, double share, uint64_t seed) {
@@ -17,6 +36,20 @@ uint32_t kill_links(World& world, double share, uint64_t seed) {
     if (link.kind != Link::Kind::kSpine || !random.chance(share)) continue;
     world.faults().link_down(link, 0, kForever);
     ++dead;
+  }
+  return dead;
+}
+
+// As many as the share says, and at least one.
+uint32_t kill_so_many(World& world, double share, uint64_t seed) {
+  std::vector<const Link*> links;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kSpine) links.push_back(&link);
+  Random random(mix(seed + 0xDEAD));
+  const auto dead = std::max(1u, static_cast<uint32_t>(share * static_cast<double>(links.size()) + 0.5));
+  for (uint32_t i = 0; i < std::min<size_t>(dead, links.size()); ++i) {
+    std::swap(links[i], links[i + random.below(links.size() - i)]);
+    world.faults().link_down(*links[i], 0, kForever);
   }
   return dead;
 }
@@ -64,18 +97,7 @@ void add_rc_rows(const WorldConfig& config, double dead_share, Picoseconds end, 
 
 ScenarioResult run_cold_start(const ScenarioOptions& options) {
   ScenarioResult result;
-  WorldConfig config;
-  const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 32);
-  config.topology.tiers = 2;
-  config.topology.planes = 4;
-  config.topology.hosts_per_leaf = 8;
-  config.topology.leaves = std::max(2u, (hosts + 7) / 8);
-  config.topology.spines = 16;  // room for what is dead
-  config.paths = 32;
-  config.backups = 8;
-  config.queue_pairs_per_host = 2;
-  config.apply(options);
-  config.buffer_bytes = options.size.value_or(256 << 10);
+  const WorldConfig config = cold_network(options);
   const double dead_share = options.loss.value_or(0.03);
   World world(config);
   const uint32_t dead = kill_links(world, dead_share, options.seed);
@@ -106,6 +128,64 @@ ScenarioResult run_cold_start(const ScenarioOptions& options) {
   Plot plot{"Goodput after a cold start", "ms", "Gb/s", {meter.series("mrc", end)}, true};
   add_rc_rows(config, dead_share, end, &result, &plot);
   result.plots.push_back(std::move(plot));
+  return result;
+}
+
+namespace {
+
+// Paths of all queue pairs that lead over a dead link and have carried a packet, found out or not.
+uint32_t dead_paths_tried(World& world) {
+  uint32_t count = 0;
+  for (const auto& stream : world.streams()) {
+    const PathSet& paths = stream->queue_pair().paths();
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const Path& path = paths.at(PathId(static_cast<uint16_t>(i)));
+      if (path.sent > 0 && path.delivered_order == 0) ++count;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+ScenarioResult run_first_minute(const ScenarioOptions& options) {
+  ScenarioResult result;
+  std::vector<double> shares = {0.003, 0.01, 0.03};
+  if (options.quick) shares = {0.01};
+  if (options.loss) shares = {*options.loss};
+  for (const bool srv6 : {false, true}) {
+    if (options.srv6 && srv6 != *options.srv6) continue;
+    WorldConfig config = cold_network(options);
+    config.srv6 = srv6;
+    for (const double share : shares) {
+      World world(config);
+      const uint32_t dead = kill_so_many(world, share, options.seed);
+      const Picoseconds end = (options.quick ? 1 : 2) * kPerMillisecond;
+      Meter meter(world, add_streams(world), 50 * kPerMicrosecond);
+      world.run_until(end / 2);
+      const Trace& trace = world.fabric().core().trace;
+      const uint64_t early = trace.data_count(Fate::kLostDown);
+      world.run_until(end);
+      const uint64_t lost = trace.data_count(Fate::kLostDown);
+      const auto count = static_cast<double>(world.streams().size());
+      char name[64];
+      std::snprintf(name, sizeof name, "%s_%g%%_", srv6 ? "usids" : "hash", share * 100);
+      result.add(std::string(name) + "dead_links", dead);
+      Row& row = result.add(std::string(name) + "lost_per_queue_pair", static_cast<double>(lost) / count);
+      row.at_least = false;
+      if (share <= 0.01 && !srv6) row.target = 5;
+      result.published("fewer than 5, share of dead links not told", "MRC paper, fig. 4");
+      const uint32_t tried = dead_paths_tried(world);
+      result.add(std::string(name) + "dead_paths_per_queue_pair", tried / count);
+      if (tried > 0) result.add(std::string(name) + "lost_per_dead_path", static_cast<double>(lost) / tried);
+      result.add_at_most(std::string(name) + "lost_per_queue_pair_in_the_second_half",
+                         static_cast<double>(lost - early) / count, 0.1);
+      result.published("below 1 in 25 million packets after 2 minutes", "MRC paper, fig. 4");
+      result.add_at_least(std::string(name) + "goodput_of_line_rate",
+                          meter.rate(end / 2, end) / (world.payload_gigabits() * count), 0.9);
+      result.add_at_most(std::string(name) + "errors", world.failures(), 0);
+    }
+  }
   return result;
 }
 

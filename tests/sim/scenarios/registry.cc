@@ -19,7 +19,12 @@ const std::vector<Scenario>& all_scenarios() {
       {"incast_victim", "R6: seven to one, and a flow to a neighbour of the target", run_incast_victim},
       {"two_flows", "R7: two flows, two paths, one flow bound to one of them", run_two_flows},
       {"collective", "R8: ring all-reduce and all-to-all", run_collective},
+      {"collective_sweep", "R8: the same with 64 hosts, from 4 MB up", run_collective_sweep},
       {"cold_start", "R9: some paths are dead from the start and nobody knows", run_cold_start},
+      {"first_minute", "R9: what is lost per queue pair until the dead links are known", run_first_minute},
+      {"sharing", "R6: flows that share a host or the uplinks of a leaf", run_sharing},
+      {"uplinks_lost", "R3: three of the four uplinks of a leaf go, one after the other", run_uplinks_lost},
+      {"incast15", "R6: fifteen to one, at once and one after the other", run_incast15},
   };
   return kScenarios;
 }

@@ -51,6 +51,10 @@ struct ScenarioResult {
   void add_at_most(const std::string& name, double value, double target, const std::string& unit = "") {
     rows.push_back({name, value, unit, target, false});
   }
+  // The same number as others found it, of the row that was added last.
+  void published(const std::string& what, const std::string& source) {
+    rows.back().published = what + " (" + source + ")";
+  }
   bool ok() const {
     for (const Row& row : rows)
       if (!row.ok()) return false;
@@ -80,6 +84,11 @@ ScenarioResult run_incast(const ScenarioOptions& options);
 ScenarioResult run_incast_victim(const ScenarioOptions& options);
 ScenarioResult run_two_flows(const ScenarioOptions& options);
 ScenarioResult run_collective(const ScenarioOptions& options);
+ScenarioResult run_collective_sweep(const ScenarioOptions& options);
+ScenarioResult run_sharing(const ScenarioOptions& options);
+ScenarioResult run_uplinks_lost(const ScenarioOptions& options);
+ScenarioResult run_incast15(const ScenarioOptions& options);
+ScenarioResult run_first_minute(const ScenarioOptions& options);
 ScenarioResult run_cold_start(const ScenarioOptions& options);
 
 }  // namespace mrc::sim
