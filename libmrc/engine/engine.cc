@@ -391,16 +391,34 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
   // time. The more so while frames come and go.
   const uint32_t blocked_max = moves_ ? kBlockedWhileMoving : kBlockedMax;
   QueuePair* last = active_tail_;
+  QueuePair* left_out = nullptr;  // the first that could send nothing at all
   uint32_t blocked = 0;
-  for (bool more = active_head_ != nullptr; more && blocked < blocked_max;) {
+  bool more = active_head_ != nullptr;
+  while (more && blocked < blocked_max) {
     QueuePair& qp = *active_head_;
     more = &qp != last;
     unlink(qp);
+    const uint64_t sent_before = transmitter_.frames_sent();
     const More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
     if (rest != More::kNothing) schedule(qp);
     blocked = rest == More::kBlocked ? blocked + 1 : 0;
+    if (rest == More::kBlocked && left_out == nullptr && transmitter_.frames_sent() == sent_before)
+      left_out = &qp;
     after_work(qp, now);
   }
+  if (!more && left_out != nullptr && left_out->active_) begin_with(*left_out);
+}
+
+// The next turn. Those who have sent come behind those for whom nothing was left: otherwise whoever is first
+// in the list takes all the room there is, turn by turn.
+void Engine::begin_with(QueuePair& qp) {
+  if (active_head_ == &qp) return;
+  QueuePair* end = active_head_;
+  while (end->next_active_ != &qp) end = end->next_active_;
+  active_tail_->next_active_ = active_head_;
+  active_head_ = &qp;
+  active_tail_ = end;
+  end->next_active_ = nullptr;
 }
 
 }  // namespace mrc

@@ -177,6 +177,7 @@ class Engine final : private FrameTap {
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
   void schedule(QueuePair& qp);
+  void begin_with(QueuePair& qp);
   void unlink(QueuePair& qp);
   void after_work(QueuePair& qp,
                   Nanoseconds now);  // re-arms timers, wakes whom it let go on, collects events

@@ -48,5 +48,26 @@ TEST(Stream, TellsAMessageWhenAllItsPartsAreHere) {
   }
 }
 
+// Whoever finds the ports full is the first when there is room again.
+TEST(Stream, ThoseOfOneHostShareItsPorts) {
+  for (const uint32_t streams : {2u, 3u, 4u}) {
+    WorldConfig config;
+    config.topology.planes = 2;
+    config.topology.leaves = 2;
+    config.topology.hosts_per_leaf = 4;
+    config.topology.spines = 8;
+    config.buffer_bytes = 1 << 16;
+    config.apply({});
+    World world(config);
+    for (uint32_t i = 0; i < streams; ++i) world.add_stream(0, 4 + i, endless(config));
+    world.run_until(2 * kPerMillisecond);
+    uint64_t all = 0;
+    for (const auto& stream : world.streams()) all += stream->completed();
+    for (const auto& stream : world.streams())
+      EXPECT_NEAR(static_cast<double>(stream->completed() * streams) / static_cast<double>(all), 1, 0.2)
+          << "one of " << streams << ", to host " << stream->to();
+  }
+}
+
 }  // namespace
 }  // namespace mrc::sim
