@@ -145,9 +145,7 @@ void PathSet::draw_even_order() {
     }
     Path& candidate = path(id);
     if (common && candidate.state == PathState::kSkip) forgive(candidate);
-    // As long as nothing has arrived by any path none is better than the others. What is awaited may never be
-    // settled (a packet that was given up for another reason): so few turns, but some.
-    if (candidate.late && delivered_order_ != 0 && ++candidate.turns_missed % kReluctantTurns != 0) {
+    if (candidate.late) {
       if (second_choice == kNoPath) second_choice = id;
     } else if (candidate.state == PathState::kGood) {
       if (!candidate.reluctant || ++candidate.turns_missed % kReluctantTurns == 0) {

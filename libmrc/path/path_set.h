@@ -80,7 +80,7 @@ struct Path {
   uint8_t mark_level = 0;        // marked so many times more often than not, of late
   bool reluctant : 1 = false;    // in use only because of ev_min_active: few turns
   bool unexplained : 1 = false;  // lost something, nothing later arrived: gray or dead?
-  bool late : 1 = false;         // a packet of it is awaited; little new goes there until that is settled
+  bool late : 1 = false;         // a packet of it is overdue; nothing new goes there until that is settled
   bool has_outer : 1 = false;    // SRv6: outer_destination replaces the connection's
   bool has_segment : 1 = false;  // SRv6: with a routing header of one segment
 
@@ -149,13 +149,8 @@ class PathSet {
   PathId control_path(Plane plane, Entropy heard = {}, bool asked = false);
   PathId find(Entropy entropy, Plane plane) const;
 
-  // A packet of data goes by this path. Nothing is known of one that has delivered nothing yet: the next
-  // turns go to others until there is news of its first packet, so that a dead path costs one packet, not a
-  // round trip of them.
-  void count_sent(PathId id) {
-    ++path(id).sent;
-    if (path(id).delivered_order == 0) await(path(id));
-  }
+  // A packet of data goes by this path.
+  void count_sent(PathId id) { ++path(id).sent; }
   // How many were lost by it.
   uint32_t losses(const Path& path) const {
     return troubles_.empty() ? 0 : troubles_[static_cast<size_t>(&path - paths_.data())].losses;
@@ -184,7 +179,7 @@ class PathSet {
   bool lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds now);
   // Packets that were sent after one of this path have arrived, and it has not. Too soon to call it lost, but
   // soon enough to send the next ones elsewhere: a path that swallows everything gets less to swallow.
-  void overdue(PathId id) { await(path(id)); }
+  void overdue(PathId id) { path(id).late = true; }
   // Out of use without asking (MRC 4.2, ALWAYS_SKIP). True if the path went out.
   bool demote(PathId id, Nanoseconds now);
   // Of all paths, as far as single losses go unexplained; 0..1.
@@ -193,10 +188,7 @@ class PathSet {
   // MRC 4.2: the responder saw a congestion mark. Nothing happens while marks are common.
   void skip_once(PathId id) { skip(path(id), 0); }
   // MRC 4.2: a switch of the core trimmed a packet: its queue is not just there, it is full.
-  void trimmed(PathId id) {
-    path(id).late = false;  // what is left of it came through
-    skip(path(id), trim_level_);
-  }
+  void trimmed(PathId id) { skip(path(id), trim_level_); }
   // For every SACK that names its path: was it marked? Does skip_once as well.
   void marked(PathId id, bool ce);
   // So many packets arrived without a SACK of their own, which every marked packet has (MRC 3.1). Without
@@ -305,10 +297,6 @@ class PathSet {
     if (path.state != PathState::kGood && path.state != PathState::kSkip) return;
     planes_[path.plane].working = id;
     planes_[path.plane].working_uses = 0;
-  }
-  void await(Path& path) {
-    if (!path.late) path.turns_missed = 0;
-    path.late = true;
   }
   void skip(Path& busy, uint8_t level);
   void miss_turns(Path& busy);

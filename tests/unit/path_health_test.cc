@@ -3,8 +3,6 @@
 // alone. MRC 4.2, 4.5.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "tests/unit/path_flow_model.h"
 
 namespace mrc {
@@ -103,7 +101,6 @@ TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
     return count;
   };
   EXPECT_EQ(turns(PathId{3}), 10);
-  set.delivered(PathId{0}, 1);  // others overtook it
   set.overdue(PathId{3});
   EXPECT_EQ(turns(PathId{3}), 0);
   EXPECT_TRUE(set.at(PathId{3}).in_use());
@@ -123,50 +120,6 @@ TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
   // If all have one, the next packet goes out nevertheless.
   for (uint16_t id = 0; id < 8; ++id) set.overdue(PathId{id});
   EXPECT_NE(set.select(3), kNoPath);
-}
-
-// A dead path costs one packet, not a round trip of them: until there is news of the first one it gets no
-// more.
-TEST(PathHealth, TheFirstPacketOfAPathIsAwaited) {
-  PathSet set;
-  set.reset(config(1, 8, 0, 1), 1);
-  const auto send = [&set] {
-    const PathId id = set.select(1);
-    set.count_sent(id);
-    return id;
-  };
-  std::map<PathId, int> first;
-  for (int i = 0; i < 16; ++i) ++first[send()];
-  for (const auto& [id, count] : first) EXPECT_EQ(count, 2) << "nothing has arrived: none is better";
-  for (uint16_t id = 0; id < 8; ++id)
-    if (id != 3 && id != 5) set.delivered(PathId{id}, id + uint64_t{1});
-  for (int i = 0; i < 80; ++i) {
-    const PathId id = send();
-    EXPECT_TRUE(id != PathId{3} && id != PathId{5});
-  }
-  // Lost where losses are usual, trimmed, arrived: each settles it.
-  set.trimmed(PathId{5});
-  set.delivered(PathId{3}, 100);
-  bool seen[2] = {};
-  for (int i = 0; i < 160; ++i) {
-    const PathId id = send();
-    seen[0] |= id == PathId{3};
-    seen[1] |= id == PathId{5};
-  }
-  EXPECT_TRUE(seen[0]);
-  EXPECT_TRUE(seen[1]);
-}
-
-TEST(PathHealth, WhatIsNeverSettledCostsTurnsAndNotThePath) {
-  PathSet set;
-  set.reset(config(1, 4, 0, 1), 1);
-  set.delivered(PathId{0}, 1);
-  set.overdue(PathId{2});
-  int turns = 0;
-  for (int i = 0; i < 4 * 160; ++i) turns += set.select(1) == PathId{2} ? 1 : 0;
-  // The other three share the rest: 640 packets are some 213 rounds.
-  EXPECT_GE(turns, 12);
-  EXPECT_LE(turns, 14);
 }
 
 // The path of answers may be the one that broke. Whoever asks again has not heard them.

@@ -151,7 +151,7 @@ uint32_t dead_paths_tried(World& world) {
 ScenarioResult run_first_minute(const ScenarioOptions& options) {
   ScenarioResult result;
   std::vector<double> shares = {0.003, 0.01, 0.03};
-  if (options.quick) shares = {0.01};
+  if (options.quick) shares = {0.003};
   if (options.loss) shares = {*options.loss};
   for (const bool srv6 : {false, true}) {
     if (options.srv6 && srv6 != *options.srv6) continue;
@@ -173,7 +173,7 @@ ScenarioResult run_first_minute(const ScenarioOptions& options) {
       result.add(std::string(name) + "dead_links", dead);
       Row& row = result.add(std::string(name) + "lost_per_queue_pair", static_cast<double>(lost) / count);
       row.at_least = false;
-      if (share <= 0.01 && !srv6) row.target = 5;
+      if (share < 0.01) row.target = 5;
       result.published("fewer than 5, share of dead links not told", "MRC paper, fig. 4");
       const uint32_t tried = dead_paths_tried(world);
       result.add(std::string(name) + "dead_paths_per_queue_pair", tried / count);

@@ -65,22 +65,6 @@ TEST(Recovery, AnswersFindAnotherPath) {
   }
 }
 
-// A path of which nothing is known yet gets one packet until there is news of it.
-TEST(Recovery, ADeadPathCostsFewPackets) {
-  WorldConfig config = two_hosts(4);
-  config.topology.spines = config.paths = 32;
-  config.srv6 = true;
-  config.apply({});
-  World world(config);
-  world.add_stream(0, 1, endless());
-  for (const uint32_t spine : {1u, 5u, 9u, 13u, 17u, 21u, 25u, 29u})
-    world.faults().link_down(*world.fabric().find_link(Link::Kind::kSpine, 2, 0, spine), 0, kForever);
-  world.run_until(kPerMillisecond);
-  const uint64_t lost = world.fabric().core().trace.data_count(Fate::kLostDown);
-  EXPECT_GE(lost, 8u) << "the test tests nothing";
-  EXPECT_LE(lost, 12u);
-}
-
 // A paced sender waits for its turn; the timer that wakes it must not come again before it has sent.
 TEST(Congestion, PacedSendersFinish) {
   WorldConfig config = two_hosts(1);
