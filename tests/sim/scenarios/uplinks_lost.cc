@@ -63,7 +63,7 @@ void run_uplinks(const ScenarioOptions& options, const Transport& transport, dou
     Row& row =
         result->add(left + "of_capacity", meter.rate(lost * step + step / 2, (lost + 1) * step) / capacity);
     if (!mrc) continue;
-    row.target = wide ? 0.95 : 0.85;
+    row.target = wide ? 0.95 : 0.8;
     if (lost + 1 == kUplinks)
       result->published(wide ? "no loss of throughput" : "follows the capacity", "MRC paper, fig. 19");
   }
