@@ -72,8 +72,12 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     PathId path = std::exchange(first_path, kNoPath);
     if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0) path = cx.paths.select(usable);
     if (path == kNoPath) {
-      if ((cx.paths.active_planes() & cx.connection.resolved) == 0) strand(cx);
-      if (!stranded_) hold_up(cx);
+      if ((cx.paths.active_planes() & cx.connection.resolved) == 0) {
+        strand(cx);
+      } else {
+        stranded_ = false;  // its port is back, but others were quicker
+        hold_up(cx);
+      }
       // Next hops are looked for as long as it comes; for ports there is news.
       burst.blocked = !stranded_ || (cx.paths.active_planes() & ~cx.connection.resolved) != 0;
       break;

@@ -114,6 +114,25 @@ TEST(PortNews, AShortOutageOfAllPortsCostsNothingButTime) {
   EXPECT_EQ(pair.data, pair.target);
 }
 
+// When the port comes back all who have waited for it want to send, and the last ones find no room. They come
+// again when there is some, for no more news will call them.
+TEST(PortNews, WhoFindsNoRoomAfterAnOutageComesAgain) {
+  RulePair pair(slow_options());
+  for (auto& port : pair.a.ports) port->up = false;
+  pair.run_for(kMillisecond);
+  pair.write(1, 4096);
+  pair.run_for(kMillisecond);
+  for (auto& port : pair.a.ports) {
+    port->linked = false;
+    port->up = true;
+  }
+  pair.run_for(kMillisecond / 2);
+  for (auto& port : pair.a.ports) port->linked = true;
+  // Before the peer is told of the ports once more: its answer would call it, too.
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, 100 * kMicrosecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kSuccess);
+}
+
 TEST(PortNews, APeerWithoutANextHopIsGivenUp) {
   PairOptions options = strict_options(1);
   options.b_reaches_a = false;
