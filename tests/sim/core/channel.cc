@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "tests/sim/core/frame_headers.h"
+#include "tests/sim/core/pause_control.h"
 
 namespace mrc::sim {
 
@@ -27,30 +28,48 @@ void Channel::set_rate(double gigabits) {
 
 void Channel::send(Frame* frame) {
   ++counters_.offered;
-  if (down_) return drop(frame, Fate::kLostDown);
-  if (Dscp::is_priority(frame->dscp)) {
+  const bool priority = Dscp::is_priority(frame->dscp);
+  if (down_) {
+    if (!priority) left_queue(*frame);
+    return drop(frame, Fate::kLostDown);
+  }
+  if (priority) {
     enqueue_control(frame);
   } else {
     enqueue_data(frame);
   }
   if (core_.events.now() >= busy_until_) {
     start_next();
-  } else if (!free_scheduled_ && (!data_.empty() || !control_.empty())) {
-    free_scheduled_ = true;
-    core_.events.at(busy_until_, EventKind::kChannelFree, id_);
+  } else {
+    schedule_free();
   }
+}
+
+void Channel::schedule_free() {
+  if (free_scheduled_ || !has_next()) return;
+  free_scheduled_ = true;
+  core_.events.at(busy_until_, EventKind::kChannelFree, id_);
+}
+
+// Counted are those in data queues.
+void Channel::left_queue(const Frame& frame) {
+  if (pause_control_ != nullptr) pause_control_->leave(frame);
 }
 
 void Channel::enqueue_data(Frame* frame) {
   const uint64_t bytes = data_bytes_ + frame->length;
   if (settings_.trim_bytes != 0 && bytes > settings_.trim_bytes && Dscp::is_trimmable(frame->dscp) &&
       frame->length > kTrimmedBytes) {
+    left_queue(*frame);
     trim(frame, settings_.last_hop ? Dscp::kTrimmedLastHop : Dscp::kTrimmed);
     ++counters_.trimmed;
     core_.trace.note(core_.events.now(), id_, *frame, Fate::kTrimmed);
     return enqueue_control(frame);
   }
-  if (bytes > settings_.data_bytes_max) return drop(frame, Fate::kDropQueue);
+  if (bytes > settings_.data_bytes_max) {
+    left_queue(*frame);
+    return drop(frame, Fate::kDropQueue);
+  }
   data_bytes_ = bytes;
   counters_.data_bytes_peak = std::max(counters_.data_bytes_peak, bytes);
   data_.push(frame);
@@ -67,27 +86,46 @@ void Channel::start_next() {
   if (frame != nullptr) {
     control_bytes_ -= frame->length;
   } else {
+    if (paused_) return;
     frame = data_.pop();
     if (frame == nullptr) return;
     data_bytes_ -= frame->length;
+    left_queue(*frame);
     if (settings_.ecn_max_bytes != 0) maybe_mark(frame);
   }
   busy_until_ = core_.events.now() + wire_time(frame->length);
   launch(frame, busy_until_);
-  if (!free_scheduled_ && (!data_.empty() || !control_.empty())) {
-    free_scheduled_ = true;
-    core_.events.at(busy_until_, EventKind::kChannelFree, id_);
-  }
+  schedule_free();
 }
 
 void Channel::on_free() {
   free_scheduled_ = false;
   if (core_.events.now() >= busy_until_) {
     start_next();
-  } else if (!data_.empty() || !control_.empty()) {
-    free_scheduled_ = true;
-    core_.events.at(busy_until_, EventKind::kChannelFree, id_);
+  } else {
+    schedule_free();
   }
+}
+
+void Channel::set_paused(bool paused) {
+  if (paused == paused_) return;
+  const Picoseconds now = core_.events.now();
+  paused_ = paused;
+  if (paused) {
+    ++counters_.pauses;
+    paused_since_ = now;
+    return;
+  }
+  paused_before_ += now - paused_since_;
+  if (now >= busy_until_) {
+    start_next();
+  } else {
+    schedule_free();
+  }
+}
+
+Picoseconds Channel::paused_time() const {
+  return paused_before_ + (paused_ ? core_.events.now() - paused_since_ : 0);
 }
 
 // By what it leaves behind when it leaves: the freshest sign of congestion that it can carry.
@@ -95,7 +133,7 @@ void Channel::maybe_mark(Frame* frame) {
   if (data_bytes_ <= settings_.ecn_min_bytes) return;
   const double span = static_cast<double>(settings_.ecn_max_bytes) - settings_.ecn_min_bytes;
   const double over = static_cast<double>(data_bytes_ - settings_.ecn_min_bytes);
-  if (over < span && !random_.chance(over / span)) return;
+  if (over < span && !random_.chance(over / span * settings_.ecn_max_share)) return;
   if (!mark_congestion(frame)) return;
   ++counters_.marked;
   core_.trace.note(core_.events.now(), id_, *frame, Fate::kMarked);
@@ -188,7 +226,10 @@ void Channel::set_down(bool down) {
   down_ = down;
   if (!down) return;
   data_bytes_ = control_bytes_ = 0;
-  while (Frame* frame = data_.pop()) drop(frame, Fate::kLostDown);
+  while (Frame* frame = data_.pop()) {
+    left_queue(*frame);
+    drop(frame, Fate::kLostDown);
+  }
   while (Frame* frame = control_.pop()) drop(frame, Fate::kLostDown);
 }
 

@@ -27,9 +27,10 @@ struct QueueSettings {
   uint32_t data_bytes_max = 1u << 30;
   uint32_t control_bytes_max = 1u << 30;
   uint32_t ecn_min_bytes = 0;  // marking begins, and rises linearly...
-  uint32_t ecn_max_bytes = 0;  // ...until everything is marked here
-  uint32_t trim_bytes = 0;     // data that finds more than this is trimmed instead of queued
-  bool last_hop = false;       // towards a host: trimmed packets get a class of their own
+  uint32_t ecn_max_bytes = 0;  // ...to this share here, and from here on everything is marked
+  double ecn_max_share = 1;
+  uint32_t trim_bytes = 0;  // data that finds more than this is trimmed instead of queued
+  bool last_hop = false;    // towards a host: trimmed packets get a class of their own
 };
 
 // Besides the frame: preamble, frame check sequence, gap.
@@ -70,7 +71,10 @@ struct ChannelCounters {
   uint64_t trimmed = 0;
   uint64_t bytes_delivered = 0;
   uint64_t data_bytes_peak = 0;  // longest data queue seen
+  uint64_t pauses = 0;           // by priority flow control
 };
+
+class PauseControl;
 
 class Channel {
  public:
@@ -94,6 +98,14 @@ class Channel {
   Frame* on_arrival();
   Frame* on_stray(Frame* frame);
 
+  // Priority flow control: data wait, control does not. The frame that is on its way ends first.
+  void set_paused(bool paused);
+  bool paused() const { return paused_; }
+  Picoseconds paused_time() const;
+  Picoseconds busy_until() const { return busy_until_; }
+  // Whoever counts what is in this queue; outlives the channel.
+  void set_pause_control(PauseControl* control) { pause_control_ = control; }
+
   // Faults.
   void set_rate(double gigabits);
   double nominal_gigabits() const { return nominal_gigabits_; }
@@ -105,6 +117,9 @@ class Channel {
   void enqueue_data(Frame* frame);
   void enqueue_control(Frame* frame);
   void start_next();
+  void schedule_free();
+  bool has_next() const { return (!data_.empty() && !paused_) || !control_.empty(); }
+  void left_queue(const Frame& frame);
   void launch(Frame* frame, Picoseconds leaves);
   bool survive(Frame* frame);
   void stray(Frame* frame, Picoseconds time);
@@ -118,6 +133,7 @@ class Channel {
   bool down_ = false;
   bool free_scheduled_ = false;
   bool bursting_ = false;
+  bool paused_ = false;
   uint64_t byte_time_q8_ = 0;  // picoseconds per byte, times 256
   Picoseconds delay_;
   Picoseconds busy_until_ = 0;
@@ -132,6 +148,9 @@ class Channel {
   Random random_;
   ChannelCounters counters_;
   double nominal_gigabits_;
+  PauseControl* pause_control_ = nullptr;
+  Picoseconds paused_since_ = 0;
+  Picoseconds paused_before_ = 0;  // all pauses that are over
 };
 
 }  // namespace mrc::sim

@@ -21,6 +21,8 @@ enum class EventKind : uint32_t {
   kHostTimer,     // target: host; its engine has a deadline
   kFault,         // target: fault; it begins, ends or flips
   kAlarm,         // target: the number given to whoever set it
+  kPause,         // target: channel; the switch at its far end wants no more data...
+  kResume,        // ...or wants them again
 };
 
 struct Event {

@@ -17,7 +17,10 @@ inline constexpr uint32_t kNoHost = UINT32_MAX;
 // The bytes stand right behind it. What a switch needs at every hop is read from them once (read_headers).
 struct Frame {
   Frame* next = nullptr;  // in the one queue, wire or list that holds it
-  Picoseconds time = 0;   // on a wire: when it arrives
+  union {
+    Picoseconds time = 0;  // on a wire: when it arrives
+    uint64_t came_by;      // in a queue of a switch that counts them (PauseControl): the channel it came by
+  };
   uint64_t flow_hash = 0;
   uint32_t length = 0;
   uint32_t capacity = 0;

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "libmrc/path/srv6_template.h"
+#include "tests/sim/core/frame_headers.h"
 #include "tests/sim/fabric/faults.h"
 
 namespace mrc::sim {
@@ -19,10 +20,9 @@ Fabric::Fabric(const TopologyConfig& config, uint64_t seed) : config_(config), s
     for (uint32_t plane = 0; plane < config.planes; ++plane)
       add_link(Link::Kind::kHost, static_cast<Plane>(plane), host, host / config.hosts_per_leaf, host_wire,
                random);
-  if (config.tiers < 2) return;
   const Wire spine_wire{config.spine_gigabits, config.spine_delay};
   const Wire core_wire{config.core_gigabits, config.core_delay};
-  for (uint32_t id = 0; id < config.planes; ++id) {
+  for (uint32_t id = 0; config.tiers >= 2 && id < config.planes; ++id) {
     const auto plane = static_cast<Plane>(id);
     for (uint32_t leaf = 0; leaf < config.leaf_count(); ++leaf)
       for (uint32_t spine = 0; spine < config.spines; ++spine)
@@ -34,6 +34,7 @@ Fabric::Fabric(const TopologyConfig& config, uint64_t seed) : config_(config), s
         add_link(Link::Kind::kCore, plane, spine, spine % config.spines * config.cores_per_spine + core,
                  core_wire, random);
   }
+  if (config.pause.on()) control_pauses();
 }
 
 Fabric::~Fabric() {
@@ -104,6 +105,17 @@ void Fabric::add_link(Link::Kind kind, Plane plane, uint32_t lower, uint32_t upp
   links_.push_back({kind, plane, lower, upper, up_channel, down_channel});
 }
 
+void Fabric::control_pauses() {
+  pauses_ = std::make_unique<PauseControl>(core_.events, config_.pause);
+  for (const Link& link : links_) {
+    pauses_->add(*channels_[link.up_channel], *channels_[link.down_channel]);
+    if (link.kind != Link::Kind::kHost)
+      pauses_->add(*channels_[link.down_channel], *channels_[link.up_channel]);
+  }
+  for (const auto& channel : channels_)
+    if (!from_[channel->id()].is_host) channel->set_pause_control(pauses_.get());
+}
+
 Host& Fabric::add_host(uint32_t number, const HostConfig& config) {
   std::vector<Channel*> outgoing;
   for (uint32_t plane = 0; plane < config_.planes; ++plane)
@@ -157,6 +169,18 @@ uint64_t Fabric::frames_inside() const {
   return sum;
 }
 
+PauseTotals Fabric::pause_totals() const {
+  PauseTotals totals;
+  for (const auto& channel : channels_) {
+    if (channel->counters().pauses == 0) continue;
+    ++totals.channels;
+    if (!from_[channel->id()].is_host) ++totals.between;
+    totals.pauses += channel->counters().pauses;
+    totals.time += channel->paused_time();
+  }
+  return totals;
+}
+
 IpAddress Fabric::usid_path(uint32_t from, uint32_t to, Plane plane, uint32_t choice) const {
   const Srv6Template way(shape_, place_of(from), place_of(to));
   return way.address(plane, choice % way.uplinks());
@@ -196,11 +220,25 @@ void Fabric::arrive(uint32_t channel, Frame* frame) {
     }
     return;
   }
+  forward(channel, frame);
+}
+
+void Fabric::forward(uint32_t channel, Frame* frame) {
   Fate fate;
-  const uint32_t next = switches_[end.index]->route(frame, &fate);
-  if (next != kNoChannel) return channels_[next]->send(frame);
+  const uint32_t next = switches_[to_[channel].index]->route(frame, &fate);
+  if (next != kNoChannel) {
+    const bool counted = pauses_ != nullptr && !Dscp::is_priority(frame->dscp);
+    if (!counted || pauses_->enter(channel, frame)) return channels_[next]->send(frame);
+    fate = Fate::kDropQueue;
+  }
   core_.trace.note(core_.events.now(), channel, *frame, fate);
   core_.frames.give(frame);
+}
+
+// Its port may have room again.
+void Fabric::tell_host(uint32_t channel) {
+  if (const End& from = from_[channel]; from.is_host && hosts_[from.index] != nullptr)
+    hosts_[from.index]->room_changed(from.plane);
 }
 
 bool Fabric::step(Picoseconds end) {
@@ -210,8 +248,7 @@ bool Fabric::step(Picoseconds end) {
   switch (event.kind) {
     case EventKind::kChannelFree:
       channels_[event.target]->on_free();
-      if (const End& from = from_[event.target]; from.is_host && hosts_[from.index] != nullptr)
-        hosts_[from.index]->room_changed(from.plane);
+      tell_host(event.target);
       break;
     case EventKind::kArrival:
       arrive(event.target, channels_[event.target]->on_arrival());
@@ -227,6 +264,13 @@ bool Fabric::step(Picoseconds end) {
       break;
     case EventKind::kFault:
       faults_->on_event(event.target);
+      break;
+    case EventKind::kPause:
+      channels_[event.target]->set_paused(true);
+      break;
+    case EventKind::kResume:
+      channels_[event.target]->set_paused(false);
+      tell_host(event.target);
       break;
     case EventKind::kAlarm: {
       const Alarm alarm = alarms_[event.target];

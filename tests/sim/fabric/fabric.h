@@ -42,6 +42,14 @@ class FrameTap {
   virtual void on_frame(uint32_t host, Plane plane, const Frame& frame) = 0;
 };
 
+// What priority flow control did, all channels together.
+struct PauseTotals {
+  uint64_t pauses = 0;
+  uint32_t channels = 0;  // that were paused at least once
+  uint32_t between = 0;   // of those, between switches: congestion that has spread
+  Picoseconds time = 0;   // of all of them
+};
+
 class Fabric {
  public:
   Fabric(const TopologyConfig& config, uint64_t seed);
@@ -73,6 +81,10 @@ class Fabric {
   std::vector<uint32_t> channels_of(Tier tier, Plane plane, uint32_t index) const;
   std::string channel_name(uint32_t id) const;
   void print_trace_to(std::FILE* out);
+
+  // Null: no priority flow control.
+  const PauseControl* pause_control() const { return pauses_.get(); }
+  PauseTotals pause_totals() const;
 
   // A channel went down or came up: its switch may leave it out.
   void set_channel_down(uint32_t id, bool down);
@@ -117,10 +129,14 @@ class Fabric {
   uint32_t switch_index(Tier tier, Plane plane, uint32_t index) const;
   std::string end_name(const End& end) const;
   void arrive(uint32_t channel, Frame* frame);
+  void forward(uint32_t channel, Frame* frame);
+  void tell_host(uint32_t channel);
+  void control_pauses();
 
   TopologyConfig config_;
   FabricShape shape_;
   Core core_;
+  std::unique_ptr<PauseControl> pauses_;  // outlives the channels
   std::vector<std::unique_ptr<Channel>> channels_;
   std::vector<End> from_;  // by channel
   std::vector<End> to_;    // by channel

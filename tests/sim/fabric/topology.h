@@ -7,6 +7,7 @@
 
 #include "libmrc/path/fabric_shape.h"
 #include "tests/sim/core/channel.h"
+#include "tests/sim/core/pause_control.h"
 #include "tests/sim/core/time.h"
 
 namespace mrc::sim {
@@ -30,6 +31,7 @@ struct TopologyConfig {
   QueueSettings queue;     // of switches, between switches
   QueueSettings last_hop;  // of leaves, towards hosts
   QueueSettings host;      // of hosts
+  PauseSettings pause;     // priority flow control of all switches
   bool reroute = false;    // whether the hash of a switch leaves out its own links that are down
 
   uint32_t pod_count() const { return tiers == 3 ? pods : 1; }
