@@ -23,6 +23,7 @@ enum class EventKind : uint32_t {
   kAlarm,         // target: the number given to whoever set it
   kPause,         // target: channel; the switch at its far end wants no more data...
   kResume,        // ...or wants them again
+  kPace,          // target: channel of a host; the turn of a flow that was held back has come
 };
 
 struct Event {

@@ -7,6 +7,7 @@
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/ethernet.h"
 #include "libmrc/wire/headers.h"
+#include "libmrc/wire/packet.h"
 #include "libmrc/wire/srv6.h"
 #include "libmrc/wire/switch_change.h"
 #include "tests/sim/core/random.h"
@@ -41,7 +42,8 @@ void read_transport(Frame* frame, size_t at, bool v4) {
   frame->entropy = label << 16 | load_be<uint16_t>(frame->bytes() + udp);
   const uint8_t opcode = frame->bytes()[udp + kUdpBytes];
   // MRC 1.2: 0xD1 acknowledge, 0xD8.. endpoint operations, SACK, NACK, probe; everything else carries data.
-  const bool control = opcode == 0xD1 || (opcode >= 0xD8 && opcode <= 0xDF) || opcode == 0x11;
+  const bool control =
+      opcode == 0xD1 || (opcode >= 0xD8 && opcode <= 0xDF) || opcode == 0x11 || opcode == kNotificationOpcode;
   frame->data = !control;
 }
 
@@ -106,6 +108,13 @@ void read_headers(Frame* frame) {
   const auto type = load_be<uint16_t>(frame->bytes() + 12);
   if (type == kEtherTypeIpv4) read_v4(frame);
   if (type == kEtherTypeIpv6) read_v6(frame);
+}
+
+void make_ecn_capable(Frame* frame) {
+  constexpr uint8_t kEcnBits = 3;
+  const auto value =
+      static_cast<uint8_t>((traffic_class(*frame) & ~kEcnBits) | static_cast<uint8_t>(Ecn::kEct0));
+  [[maybe_unused]] const bool done = write_traffic_class(bytes_of(frame), value);
 }
 
 bool mark_congestion(Frame* frame) {

@@ -28,12 +28,17 @@ struct Dscp {
   }
 };
 
+// IBTA A17.9.3: congestion notification of RoCEv2.
+inline constexpr uint8_t kNotificationOpcode = 0x81;
+
 // How hosts are addressed: 10.a.b.c or fd00::ab:c, by host number.
 IpAddress address_of(uint32_t host, bool v4);
 
 // Fills in what Frame caches of its bytes. Call it whenever the bytes changed in other ways than below.
 void read_headers(Frame* frame);
 
+// Says that its sender heeds marks: ECT(0).
+void make_ecn_capable(Frame* frame);
 // Sets CE. False: the packet is not ECN-capable.
 bool mark_congestion(Frame* frame);
 bool is_marked(const Frame& frame);

@@ -272,6 +272,10 @@ bool Fabric::step(Picoseconds end) {
       channels_[event.target]->set_paused(false);
       tell_host(event.target);
       break;
+    case EventKind::kPace:
+      if (const End& from = from_[event.target]; hosts_[from.index] != nullptr)
+        hosts_[from.index]->pace(from.plane);
+      break;
     case EventKind::kAlarm: {
       const Alarm alarm = alarms_[event.target];
       free_alarms_.push_back(event.target);

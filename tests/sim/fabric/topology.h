@@ -50,6 +50,10 @@ struct TopologyConfig {
   // MRC 5.5: thresholds by bandwidth-delay product.
   void set_queues(uint32_t mtu, bool trimming, bool ecn_last_hop);
 
+  // For plain RoCEv2 in a network that loses nothing: priority flow control, and, if `marks`, ECN as DCQCN
+  // wants it.
+  void set_lossless_queues(uint32_t mtu, bool marks);
+
   // What hosts know of it, for SRv6: the uSIDs of the lab if they are enough, else all kinds close together
   // and the same on all planes. A host's number is its place at its leaf. Throws std::invalid_argument if
   // there are not enough uSIDs.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/sim/core/frame_headers.h"
+#include "tests/sim/host/congestion_notification.h"
 
 namespace mrc::sim {
 
@@ -19,7 +20,8 @@ Host::Host(Core& core, uint32_t number, const HostConfig& config, const std::vec
     const MacAddress mac{{2, 1, static_cast<uint8_t>(ports.size()), static_cast<uint8_t>(number >> 16),
                           static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)}};
     ports_.push_back(std::make_unique<HostPort>(core, static_cast<Plane>(ports.size()), mac, *channel,
-                                                config.transmit_frames_max, config.receive_frames_max));
+                                                config.transmit_frames_max, config.receive_frames_max,
+                                                config.dcqcn));
     ports.push_back(ports_.back().get());
   }
   EventSink* sink = this;
@@ -29,12 +31,46 @@ Host::Host(Core& core, uint32_t number, const HostConfig& config, const std::vec
 // --------------------------------------------------------------------------------------- when it runs
 
 void Host::arrive(Plane plane, uint32_t channel, Frame* frame) {
+  if (config_.dcqcn && heed_notification(plane, channel, frame)) return;
   if (ports_[plane]->arrive(channel, frame)) wake();
+}
+
+// DCQCN is the NIC's: the engine sees nothing of it. True: the frame was a notification, and is gone.
+bool Host::heed_notification(Plane plane, uint32_t channel, Frame* frame) {
+  const std::optional<Qpn> qpn = notified(*frame);
+  if (!qpn) {
+    if (frame->data && is_marked(*frame)) notify_sender(plane, *frame);
+    return false;
+  }
+  core_.trace.note(core_.events.now(), channel, *frame, Fate::kDelivered);
+  core_.frames.give(frame);
+  if (const QueuePair* qp = engine_->find(*qpn); qp != nullptr)
+    ports_[plane]->paced()->on_notification(flow_key(qp->connection().next_hops[plane].bytes.data()));
+  return true;
+}
+
+// DCQCN's notification point: a flow with marks is told so, but not too often.
+void Host::notify_sender(Plane plane, const Frame& frame) {
+  const std::optional<Qpn> qpn = destination_qpn(frame);
+  const QueuePair* qp = qpn ? engine_->find(*qpn) : nullptr;
+  if (qp == nullptr) return;
+  const auto [last, first] = notified_.try_emplace(qpn->value(), core_.events.now());
+  if (!first && core_.events.now() < last->second + config_.dcqcn->notify_gap) return;
+  last->second = core_.events.now();
+  Frame* notification = make_notification(core_.frames, qp->connection(), frame.entropy);
+  Channel& out = ports_[plane]->out();
+  core_.trace.note(core_.events.now(), out.id(), *notification, Fate::kSent);
+  out.send(notification);
+}
+
+void Host::pace(Plane plane) {
+  if (ports_[plane]->paced()->proceed() && blocked_) wake();
 }
 
 void Host::room_changed(Plane plane) {
   // A few frames at once: a run of the engine per frame would cost more than it shows.
-  const HostPort& port = *ports_[plane];
+  HostPort& port = *ports_[plane];
+  if (port.paced() != nullptr) return pace(plane);
   if (blocked_ && port.room() * 2 >= port.transmit_frames_max()) wake();
 }
 

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "libmrc/engine/engine.h"
@@ -19,6 +21,7 @@ struct HostConfig {
   uint32_t transmit_frames_max = 6;    // data frames a port takes before it has no room
   uint32_t receive_frames_max = 4096;  // frames a port holds until the engine takes them
   Nanoseconds burst_gap = 200;         // between two runs of the engine
+  std::optional<DcqcnSettings> dcqcn;  // of its ports; for RC
 };
 
 // Reacts to what the engine reports; a workload overrides what it needs.
@@ -53,6 +56,7 @@ class Host : private EventSink {
   // The fabric's side.
   void arrive(Plane plane, uint32_t channel, Frame* frame);
   void room_changed(Plane plane);
+  void pace(Plane plane);
   void on_wake();
   void on_timer();
 
@@ -66,6 +70,8 @@ class Host : private EventSink {
   void wake_at(Picoseconds time);
   void set_timer(Picoseconds time);
   bool frames_wait() const;
+  bool heed_notification(Plane plane, uint32_t channel, Frame* frame);
+  void notify_sender(Plane plane, const Frame& frame);
 
   Core& core_;
   uint32_t number_;
@@ -83,6 +89,7 @@ class Host : private EventSink {
   bool blocked_ = false;  // the engine has frames to send and waits for room
   bool watched_ = false;
   uint64_t runs_ = 0;
+  std::unordered_map<uint32_t, Picoseconds> notified_;  // DCQCN: when its sender was last told, by QPN
 };
 
 }  // namespace mrc::sim

@@ -9,12 +9,28 @@
 
 namespace mrc::sim {
 
+HostPort::HostPort(Core& core, Plane plane, MacAddress address, Channel& out, uint32_t transmit_frames_max,
+                   uint32_t receive_frames_max, const std::optional<DcqcnSettings>& dcqcn)
+    : core_(core),
+      plane_(plane),
+      address_(address),
+      out_(out),
+      transmit_frames_max_(transmit_frames_max),
+      receive_frames_max_(receive_frames_max) {
+  if (dcqcn) paced_ = std::make_unique<PacedSender>(core, out, *dcqcn, transmit_frames_max);
+}
+
 HostPort::~HostPort() {
   while (Frame* frame = arrived_.pop()) core_.frames.give(frame);
 }
 
-bool HostPort::resolve(const IpAddress& destination, Qpn, MacAddress* next_hop) {
+// Switches do not look at it. Where flows are paced every remote queue pair has one of its own.
+bool HostPort::resolve(const IpAddress& destination, Qpn qpn, MacAddress* next_hop) {
   *next_hop = {{2, 0, 0, destination.bytes[13], destination.bytes[14], destination.bytes[15]}};
+  if (paced_ == nullptr) return true;
+  next_hop->bytes[0] = 6;
+  next_hop->bytes[1] = static_cast<uint8_t>(qpn.value() >> 8);
+  next_hop->bytes[2] = static_cast<uint8_t>(qpn.value());
   return true;
 }
 
@@ -61,7 +77,11 @@ void HostPort::transmit(std::span<const TxFrame> frames) {
     read_headers(frame);
     ++frames_sent_;
     core_.trace.note(core_.events.now(), out_.id(), *frame, Fate::kSent);
-    out_.send(frame);
+    if (paced_ != nullptr) {
+      paced_->send(frame);
+    } else {
+      out_.send(frame);
+    }
   }
   discard(frames);
 }

@@ -73,7 +73,7 @@ Stream::Stream(Fabric& fabric, Application& from, Application& to, const StreamC
   ConnectionConfig connection;
   connection.domain = Application::kDomain;
   connection.mtu = mtu;
-  connection.timeout = kMillisecond;
+  connection.timeout = config.timeout;
   connection.retry_linear = 7;
   connection.retry_exponential = 7;
   for (int side = 0; side < 2; ++side) {

@@ -30,6 +30,7 @@ struct StreamConfig {
   bool immediate = false;        // the receiver is told of every message
   bool manual = false;           // messages go out when send() says so
   uint32_t receive_entries = 0;  // at least depth if immediate
+  Nanoseconds timeout = kMillisecond;
 };
 
 // Told when a message has arrived (streams with an immediate).

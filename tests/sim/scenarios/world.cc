@@ -62,6 +62,12 @@ class UsidPaths : public PathSource {
   bool any_;
 };
 
+// Where nothing is lost a timeout is nothing but wrong: as long as RC needs for the sixteen packets that it
+// sends before it asks for an answer, at the least rate that DCQCN gives (a thousandth of 100 Gb/s), and half
+// of that again for pauses.
+constexpr Nanoseconds kLosslessTimeout = 8 * kMillisecond;
+constexpr uint32_t kLosslessWindow = 512;  // packets
+
 }  // namespace
 
 StreamConfig endless(const WorldConfig& config) {
@@ -74,12 +80,20 @@ StreamConfig endless(const WorldConfig& config) {
 
 std::string Transport::name() const {
   if (protocol == Protocol::kMrc) return "mrc";
-  return "rc_" + std::to_string(queue_pairs) + "qp";
+  constexpr const char* kNetworks[] = {"", "pfc_", "dcqcn_"};
+  return std::string("rc_") + kNetworks[static_cast<size_t>(network)] + std::to_string(queue_pairs) + "qp";
 }
 
 std::vector<Transport> all_transports() {
   std::vector<Transport> all = {{Protocol::kMrc, 1}};
   for (const uint32_t queue_pairs : {1u, 8u, 16u}) all.push_back({Protocol::kRc, queue_pairs});
+  return all;
+}
+
+std::vector<Transport> dcqcn_transports() {
+  std::vector<Transport> all;
+  for (const uint32_t queue_pairs : {1u, 8u, 16u})
+    all.push_back({Protocol::kRc, queue_pairs, RcNetwork::kDcqcn});
   return all;
 }
 
@@ -132,6 +146,7 @@ WorldConfig WorldConfig::speaking_on_planes(const Transport& wanted) const {
   for (auto& [host, queue_pairs] : config.queue_pairs_at) queue_pairs *= wanted.queue_pairs;
   config.trimming = config.srv6 = false;
   config.fit_network();
+  if (wanted.lossless()) config.topology.set_lossless_queues(mtu, wanted.network == RcNetwork::kDcqcn);
   return config;
 }
 
@@ -173,6 +188,8 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   TransportConfig& transport = host.engine.transport;
   const bool rc = config_.transport.protocol == Protocol::kRc;
   if (rc) transport.transport = mrc::Transport::kRc;
+  if (config_.transport.network == RcNetwork::kDcqcn)
+    host.dcqcn = DcqcnSettings::for_line(config_.topology.host_gigabits);
   transport.congestion = config_.controller;
   transport.receiver_penalty = config_.receiver_penalty;
   transport.expected_senders = config_.expected_senders;
@@ -183,6 +200,10 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   transport.paths_per_plane = config_.paths;
   transport.backups_per_plane = config_.backups;
   transport.window_packets = config_.window_packets;
+  if (config_.transport.lossless()) {  // pauses or DCQCN hold it back, and no window: the engine's largest
+    transport.window_packets = kLosslessWindow;
+    transport.window_bytes = kLosslessWindow * kMtuMax;
+  }
   transport.reorder_window_min = transport.nscc.target_delay + base_rtt / 4;  // MRC 3.3 (b)
   transport.silence_min = 2 * base_rtt;
   transport.probe_interval = 50 * kMicrosecond;  // MRC 4.5 [P]: for simulation
@@ -212,6 +233,7 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
 Stream& World::add_stream(uint32_t from, uint32_t to, const StreamConfig& config) {
   StreamConfig wanted = config;
   wanted.queue_pairs = config_.transport.queue_pairs;
+  if (config_.transport.lossless()) wanted.timeout = kLosslessTimeout;
   streams_.push_back(std::make_unique<Stream>(*fabric_, *applications_[from], *applications_[to], wanted,
                                               config_.mtu, mix(config_.seed * 7919 + streams_.size())));
   return *streams_.back();

@@ -22,13 +22,21 @@ namespace mrc::sim {
 // Which protocol the streams speak. RC is plain RoCEv2, go-back-N on one path per queue pair.
 enum class Protocol : uint8_t { kMrc, kRc };
 
+// What keeps RC from congestion: nothing but its window; a network that pauses links instead of dropping
+// (PFC); or that, and NICs with DCQCN, which is what is run in practice.
+enum class RcNetwork : uint8_t { kPlain, kPfc, kDcqcn };
+
 struct Transport {
   Protocol protocol = Protocol::kMrc;
   uint32_t queue_pairs = 1;  // per stream
+  RcNetwork network = RcNetwork::kPlain;
   std::string name() const;
+  bool lossless() const { return network != RcNetwork::kPlain; }
 };
 // Those that the engine has: MRC, and RC with 1, 8 and 16 queue pairs.
 std::vector<Transport> all_transports();
+// RC with 1, 8 and 16 queue pairs by DCQCN over PFC.
+std::vector<Transport> dcqcn_transports();
 
 struct WorldConfig {
  public:
@@ -59,7 +67,7 @@ struct WorldConfig {
   // What the command line says instead.
   void apply(const ScenarioOptions& options);
   // The streams speak this. RC gets the network it likes best: one plane, whose links are as fast as those of
-  // all planes together; it cannot use trimmed packets or uSIDs.
+  // all planes together; it cannot use trimmed packets or uSIDs. The network pauses and marks as it likes.
   WorldConfig speaking(const Transport& transport) const;
   // The same, but the network keeps its planes, and every queue pair of RC is bound to one of them.
   WorldConfig speaking_on_planes(const Transport& transport) const;
