@@ -30,7 +30,10 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
   std::vector<double> losses = {0, 0.001, 0.01};
   if (options.loss) losses = {0, *options.loss};
   if (options.quick) losses = {0, 0.001};
-  for (const Transport& transport : all_transports()) {
+  std::vector<Transport> transports = all_transports();
+  if (!options.quick)
+    for (const Transport& transport : dcqcn_transports()) transports.push_back(transport);
+  for (const Transport& transport : transports) {
     double lossless[2] = {};
     for (const double loss : losses) {
       char label[64];
@@ -53,6 +56,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         if (loss > 0) result.add("ring_" + name + "_of_lossless", lossless[0] / taken);
         add_percentiles(&result, "ring_" + name + "_step", ring.steps(), "us");
         result.add_at_most("ring_" + name + "_errors", world.failures(), 0);
+        add_pauses(&result, "ring_" + name + "_", world, loss == 0);
         ring_plot.series.push_back(cdf(name, ring.steps()));
       }
       {
@@ -79,6 +83,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         if (loss > 0) result.add("all_to_all_" + name + "_of_lossless", lossless[1] / taken);
         add_percentiles(&result, "all_to_all_" + name + "_message", times, "us");
         result.add_at_most("all_to_all_" + name + "_errors", world.failures(), 0);
+        add_pauses(&result, "all_to_all_" + name + "_", world, loss == 0);
         all_plot.series.push_back(cdf(name, times));
       }
     }

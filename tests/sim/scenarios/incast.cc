@@ -76,6 +76,7 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
   result->add(name + "dropped", static_cast<double>(trace.count(Fate::kDropQueue)));
   result->add(name + "retransmits", static_cast<double>(world.counters().retransmits()));
+  add_pauses(result, name, world);
   if (mrc) result->add_at_most(name + "errors", world.failures(), 0);
   (*plots)[0].series.push_back(cdf(incast.name, times));
   (*plots)[1].series.push_back(meter.series(incast.name));
@@ -121,6 +122,8 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
     run(31, 500'000, "receiver_aware", kAware, 0.87);
     run(31, 500'000, "nscc", kNscc, {});
     run(31, 500'000, "nscc_marks", kNscc, 0.95, false, {}, true);
+    for (const Transport& transport : baselines(true))
+      run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
     return result;
   }
   run(127, 2'000'000, "receiver_aware", kAware, 0.966);
@@ -134,9 +137,11 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
   // And what RC does, in a small one.
   run(31, 500'000, "receiver_aware", kAware, {});
   run(31, 500'000, "nscc", kNscc, {});
-  for (const Transport& transport : all_transports())
-    if (transport.protocol == Protocol::kRc)
-      run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
+  for (const Transport& transport : baselines(options.quick))
+    run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
+  // Long enough for DCQCN to find its rates.
+  const Transport dcqcn{Protocol::kRc, 1, RcNetwork::kDcqcn};
+  run(127, 2'000'000, dcqcn.name(), CongestionAlgorithm::kNone, {}, false, dcqcn);
   return result;
 }
 
@@ -206,6 +211,7 @@ void run_victim(const ScenarioOptions& options, const VictimRun& run, ScenarioRe
     if (run.judged) off.target = 0.10;
     if (run.transport.protocol == Protocol::kMrc)
       result->add_at_most(run.name + "_errors", world.failures(), 0);
+    add_pauses(result, run.name + "_", world);
   }
   result->add(run.name + "_victim_alone", victim_rate[0], "Gb/s");
   result->add(run.name + "_victim_with_incast", victim_rate[1], "Gb/s");
@@ -223,10 +229,9 @@ ScenarioResult run_incast_victim(const ScenarioOptions& options) {
                                  {"nscc", mrc, CongestionAlgorithm::kNscc, false},
                                  {"nscc_marks", mrc, CongestionAlgorithm::kNscc, true, true}};
   if (options.controller) runs = {{*options.controller, mrc, CongestionAlgorithm::kNscc, true, true}};
-  if (!options.quick)
-    for (const Transport& transport : all_transports())
-      if (transport.protocol == Protocol::kRc)
-        runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
+  for (const Transport& transport : baselines(options.quick))
+    if (!options.quick || transport.lossless())
+      runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
   for (const VictimRun& run : runs) run_victim(options, run, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;

@@ -65,6 +65,7 @@ void at_once(const ScenarioOptions& options, const FifteenRun& run, ScenarioResu
   const Trace& trace = world.fabric().core().trace;
   result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
   result->add(name + "dropped", static_cast<double>(trace.count(Fate::kDropQueue)));
+  add_pauses(result, name, world);
   if (run.mrc()) result->add_at_most(name + "errors", world.failures(), 0);
   plot->series.push_back(cdf(run.name, times));
 }
@@ -108,6 +109,7 @@ void one_by_one(const ScenarioOptions& options, const FifteenRun& run, ScenarioR
   const Trace& trace = world.fabric().core().trace;
   result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
   result->add(name + "dropped", static_cast<double>(trace.count(Fate::kDropQueue)));
+  add_pauses(result, name, world);
   if (run.mrc()) result->add_at_most(name + "errors", world.failures(), 0);
   plot->series.push_back(meter.series(run.name, end));
 }
@@ -121,9 +123,8 @@ ScenarioResult run_incast15(const ScenarioOptions& options) {
   std::vector<FifteenRun> runs = {{"nscc", {}, CongestionAlgorithm::kNscc, true},
                                   {"receiver_aware", {}, CongestionAlgorithm::kReceiverAware, true}};
   if (options.controller) runs = {{*options.controller, {}, CongestionAlgorithm::kNscc, true}};
-  for (const Transport& transport : all_transports())
-    if (transport.protocol == Protocol::kRc)
-      runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
+  for (const Transport& transport : baselines(options.quick))
+    runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
   for (const FifteenRun& run : runs) at_once(options, run, &result, &times);
   for (const FifteenRun& run : runs) one_by_one(options, run, &result, &rates);
   result.plots = {std::move(times), std::move(rates)};

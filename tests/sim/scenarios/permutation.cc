@@ -49,6 +49,8 @@ struct Outcome {
   Counters counters;
   uint64_t trimmed = 0;
   uint64_t dropped = 0;
+  uint64_t gone = 0;  // for whatever reason
+  PauseTotals pauses;
 };
 
 Outcome run(const WorldConfig& config, const std::vector<uint32_t>& to, uint64_t size, uint32_t degraded) {
@@ -82,6 +84,8 @@ Outcome run(const WorldConfig& config, const std::vector<uint32_t>& to, uint64_t
   outcome.counters = world.counters();
   outcome.trimmed = world.fabric().core().trace.count(Fate::kTrimmed);
   outcome.dropped = world.fabric().core().trace.count(Fate::kDropQueue);
+  outcome.gone = world.fabric().core().trace.gone();
+  outcome.pauses = world.fabric().pause_totals();
   return outcome;
 }
 
@@ -125,11 +129,20 @@ void compare(const ScenarioOptions& options, uint64_t size, uint32_t degraded, S
              Plot* plot) {
   constexpr uint32_t kHosts = 128;
   const WorldConfig config = network_for(options, kHosts, size);
-  for (const Transport& transport : all_transports()) {
+  std::vector<Transport> transports = baselines(false);
+  transports.insert(transports.begin(), Transport{});
+  for (const Transport& transport : transports) {
     const Pair pair = run_pair(config.speaking(transport), size, degraded);
     const std::string name = std::to_string(kHosts) + "_hosts_" + transport.name() + "_";
     result->add(name + "slowest_flow_of_single", pair.of_single());
     add_percentiles(result, name + "flow", pair.all.times_us, "us");
+    if (transport.lossless()) {
+      result->add(name + "pauses", static_cast<double>(pair.all.pauses.pauses));
+      result->add(name + "paused_links_between_switches", pair.all.pauses.between);
+      result->add(name + "paused_time", to_microseconds(pair.all.pauses.time), "us");
+      result->add_at_most(name + "lost", static_cast<double>(pair.all.gone), 0);
+      result->add_at_most(name + "repeated", static_cast<double>(pair.all.counters.retransmits()), 0);
+    }
     plot->series.push_back(cdf(transport.name(), pair.all.times_us));
   }
 }

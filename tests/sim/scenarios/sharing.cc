@@ -96,6 +96,7 @@ void run_shares(const ScenarioOptions& options, const SharingRun& run, Place pla
     result->published(kShared, kSharedIn);
     result->add_at_most(name + "errors", world.failures(), 0);
   }
+  add_pauses(result, name, world);
 }
 
 }  // namespace
@@ -107,9 +108,8 @@ ScenarioResult run_sharing(const ScenarioOptions& options) {
                                   {"nscc", mrc, CongestionAlgorithm::kNscc, false, false},
                                   {"receiver_aware", mrc, CongestionAlgorithm::kReceiverAware, false, true}};
   if (options.controller) runs = {{*options.controller, mrc}};
-  for (const Transport& transport : all_transports())
-    if (transport.protocol == Protocol::kRc)
-      runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false, false});
+  for (const Transport& transport : baselines(options.quick))
+    runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false, false});
   for (const Place place : {Place::kHost, Place::kUplinks, Place::kUplinksByHash})
     for (const SharingRun& run : runs) {
       const bool mrc_only = place == Place::kUplinks;  // RC goes by the hash

@@ -97,6 +97,16 @@ std::vector<Transport> dcqcn_transports() {
   return all;
 }
 
+std::vector<Transport> baselines(bool few) {
+  std::vector<Transport> all;
+  for (const Transport& transport : all_transports())
+    if (transport.protocol == Protocol::kRc) all.push_back(transport);
+  for (const uint32_t queue_pairs : {1u, 8u}) all.push_back({Protocol::kRc, queue_pairs, RcNetwork::kPfc});
+  for (const Transport& transport : dcqcn_transports()) all.push_back(transport);
+  if (few) std::erase_if(all, [](const Transport& each) { return each.lossless() && each.queue_pairs > 1; });
+  return all;
+}
+
 void WorldConfig::apply(const ScenarioOptions& options) {
   seed = options.seed;
   if (options.planes) topology.planes = *options.planes;
@@ -335,6 +345,18 @@ Series Meter::series(const std::string& name, Picoseconds until) const {
 }
 
 // --------------------------------------------------------------------------------------------- statistics
+
+void add_pauses(ScenarioResult* result, const std::string& name, World& world, bool whole) {
+  if (!world.config().transport.lossless()) return;
+  const PauseTotals totals = world.fabric().pause_totals();
+  result->add(name + "pauses", static_cast<double>(totals.pauses));
+  result->add(name + "paused_links_between_switches", totals.between);
+  result->add(name + "paused_time", to_microseconds(totals.time), "us");
+  if (!whole) return;
+  const Trace& trace = world.fabric().core().trace;
+  result->add_at_most(name + "lost", static_cast<double>(trace.gone()), 0);
+  result->add_at_most(name + "repeated", static_cast<double>(world.counters().retransmits()), 0);
+}
 
 double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;

@@ -35,8 +35,11 @@ struct Transport {
 };
 // Those that the engine has: MRC, and RC with 1, 8 and 16 queue pairs.
 std::vector<Transport> all_transports();
-// RC with 1, 8 and 16 queue pairs by DCQCN over PFC.
+// RC with 1, 8 and 16 queue pairs and DCQCN over PFC.
 std::vector<Transport> dcqcn_transports();
+// All that is not MRC: plain RC, RC over PFC alone with 1 and 8 queue pairs, and with DCQCN. `few`: of those
+// in a network with PFC only the ones with 1 queue pair.
+std::vector<Transport> baselines(bool few);
 
 struct WorldConfig {
  public:
@@ -141,6 +144,10 @@ class Meter : private AlarmListener {
   Picoseconds start_;
   std::vector<uint64_t> bytes_;  // sum at every sample
 };
+
+// What a network with PFC did; nothing if it has none. It must not drop, and RC must not repeat, unless wires
+// lose (`whole`: they do not).
+void add_pauses(ScenarioResult* result, const std::string& name, World& world, bool whole = true);
 
 // Percentiles of what is there; 0 if there is nothing.
 double percentile(std::vector<double> values, double share);
