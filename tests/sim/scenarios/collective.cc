@@ -43,6 +43,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         WorldConfig config = sixteen_per_leaf(hosts, options);
         config.buffer_bytes = size / hosts + 1;
         config.queue_pairs_per_host = 2;
+        config.lossy_wires = loss > 0;
         World world(config.speaking(transport));
         lose_at_hosts(world, loss);
         Ring ring(world, hosts, size);
@@ -64,6 +65,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         config.buffer_bytes = size / hosts + 1;
         config.window_packets = 256;
         config.queue_pairs_per_host = 2 * (hosts - 1);
+        config.lossy_wires = loss > 0;
         World world(config.speaking(transport));
         lose_at_hosts(world, loss);
         StreamConfig stream;

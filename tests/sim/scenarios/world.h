@@ -64,6 +64,7 @@ struct WorldConfig {
   std::map<uint32_t, const DeniedLinks*> denied_at;  // hosts that tell senders what is denied; with SRv6
   ProfileSource* profiles = nullptr;                 // of a controller; outlives the world
   std::vector<uint32_t> hosts;                       // those that get an engine; empty = all
+  bool lossy_wires = false;  // RC over PFC: the timeout of all others, for the usual one is long
 
   Picoseconds rtt = 12 * kPerMicrosecond;  // unloaded
 
