@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "libmrc/fault/fault_injector.h"
+#include "tests/sim/core/frame_headers.h"
 #include "tests/sim/scenarios/world.h"
 
 namespace mrc::sim {
