@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
+#include "libmrc/wire/bytes.h"
 #include "libmrc/wire/packet.h"
 #include "tests/sim/host/congestion_notification.h"
 #include "tests/sim/host/paced_sender.h"
@@ -212,6 +214,14 @@ class Paced : public ::testing::Test {
   }
 };
 
+// IPv6, UDP and an RC opcode that carries data.
+void write_data_headers(uint8_t* frame) {
+  store_be<uint16_t>(frame + 12, 0x86DD);
+  frame[14] = 0x60;
+  frame[14 + 6] = 17;
+  frame[14 + 40 + 8] = static_cast<uint8_t>(Opcode::kRcWriteMiddle);
+}
+
 TEST_F(Paced, OneFlowFillsTheWire) {
   for (int i = 0; i < 6; ++i) send(1);
   run_until(6 * out_.wire_time(1000));
@@ -290,6 +300,38 @@ TEST_F(Paced, GivesBackWhatItHolds) {
     sender.send(frame);
   }
   EXPECT_EQ(core_.frames.outstanding(), 0u);
+}
+
+// A NIC has a queue for each of its queue pairs, also where several go to the same host: one that is full
+// takes no room from another. Without DCQCN there is one queue, whoever it is for.
+TEST(PacedPort, EveryRemoteQueuePairHasItsOwnRoom) {
+  for (const bool paced : {false, true}) {
+    Core core;
+    Channel out(core, 0, Wire{}, QueueSettings{}, 1);
+    std::optional<DcqcnSettings> settings;
+    if (paced) settings = DcqcnSettings::for_line(100);
+    HostPort port(core, 0, MacAddress{}, out, 6, 64, settings);
+    MacAddress first;
+    MacAddress second;
+    ASSERT_TRUE(port.resolve(address_of(7, false), Qpn(17), &first));
+    ASSERT_TRUE(port.resolve(address_of(7, false), Qpn(0x4D52), &second));
+    EXPECT_EQ(first == second, !paced);
+    EXPECT_EQ(second.bytes[0], paced ? 6 : 2);  // 02:4D:52 would be a process of the same host
+    out.set_paused(true);
+    for (int i = 0; i < 6; ++i) {
+      TxFrame frame;
+      ASSERT_EQ(port.acquire({&frame, 1}), 1u);
+      std::fill_n(frame.data, 100, uint8_t{0});
+      std::copy(first.bytes.begin(), first.bytes.end(), frame.data);
+      write_data_headers(frame.data);
+      frame.length = 100;
+      port.transmit({&frame, 1});
+    }
+    EXPECT_LE(port.transmit_room(first), paced ? 2u : 0u);  // but for those that are at the wire
+    EXPECT_EQ(port.transmit_room(second), paced ? 6u : 0u);
+    EXPECT_EQ(port.frames_held() + out.data_frames(), 6u);
+    out.set_down(true);
+  }
 }
 
 // ------------------------------------------------------------------------------------------ in a network
