@@ -233,6 +233,7 @@ const std::vector<Setting>& settings() {
       power_of_two(kTransport, "window_packets", 64, 32768, &Transport::window_packets),
       yes_or_no(kTransport, "dynamic_mpr", &Transport::dynamic_mpr),
       whole_number(kTransport, "full_windows", 1, 65536, &Transport::full_windows),
+      yes_or_no(kTransport, "spare_copies", &Transport::spare_copies),
       whole_number(kTransport, "sack_threshold_bytes", 0, 1 << 24, &Transport::sack_threshold_bytes),
       whole_number(kTransport, "immediates_max", 1, 4096, &Transport::immediates_max),
       whole_number(kTransport, "reorder_window_min_us", 0, kTimeMax, &Transport::reorder_window_min,

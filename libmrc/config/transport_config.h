@@ -44,6 +44,8 @@ struct TransportConfig {
   uint32_t full_windows = 8;
   uint32_t sack_threshold_bytes = 16384;  // MRC 3.1
   uint16_t immediates_max = 128;          // max_wimm: WriteImm messages in flight
+  // Where packets are lost, send what is under way once more when there is nothing new to send.
+  bool spare_copies = true;
   Nanoseconds reorder_window_min = 20 * kMicrosecond;
   Nanoseconds silence_min = 100 * kMicrosecond;  // MRC 3.3 (d): before a probe asks for a sign of life
   // A retry timer that was asked to be shorter is lengthened to this, as far as InfiniBand allows (4 times).

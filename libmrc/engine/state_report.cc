@@ -56,6 +56,7 @@ constexpr Named<Counters> kCounters[] = {
     {"frames_received", &Counters::frames_received},
     {"data_packets_sent", &Counters::data_packets_sent},
     {"retransmissions_sent", &Counters::retransmissions_sent},
+    {"copies_sent", &Counters::copies_sent},
     {"requests_received", &Counters::requests_received},
     {"requests_refused", &Counters::requests_refused},
     {"requests_lost", &Counters::requests_lost},

@@ -27,6 +27,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   retry_.progress();
   config_ = &config;
   sent_.reset(config.window_packets, first);
+  next_copy_ = first;
   control_ = control;
   messages_.clear();
   messages_.make_first();
@@ -35,7 +36,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
 
 [[gnu::hot]] bool Requester::has_work(const Context& cx) const {
   if (failure_ || response_fault_ || cx.now < not_ready_until_ || tries_whether_ready()) return false;
-  if (lost_within_mpr()) return true;
+  if (lost_within_mpr() || copies_due_) return true;
   if (window_full()) return false;
   if (started_ || next_response_ != answers_->owed.tail()) return true;
   return cx.start_requests && !local_error_ && cursor_ != cx.send_queue.tail() &&
@@ -64,13 +65,19 @@ bool Requester::next_writes_immediate(const Context& cx) const {
   while (burst.packets < budget && !failure_ && !response_fault_) {
     if (tries_whether_ready()) break;
     if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
+      put_off_copies(cx.now);
       burst.window_closed = has_work(cx);
       break;
     }
     const bool again = lost_within_mpr();
-    if (!again && !prepare_next_message(cx)) break;
+    const bool copy = !again && !prepare_next_message(cx);
+    if (copy && (failure_ || !find_copy(cx))) break;
     PathId path = std::exchange(first_path, kNoPath);
     if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0) path = cx.paths.select(usable);
+    if (path == kNoPath && copy) {
+      put_off_copies(cx.now);
+      break;
+    }
     if (path == kNoPath) {
       if ((cx.paths.active_planes() & cx.connection.resolved) == 0) {
         strand(cx);
@@ -90,7 +97,9 @@ bool Requester::next_writes_immediate(const Context& cx) const {
       continue;
     }
     stranded_ = held_up_ = false;
-    const bool sent = again ? send_again(cx, sent_.first_lost(), path, buffer) : send_new(cx, path, buffer);
+    const bool sent = again  ? send_again(cx, sent_.first_lost(), path, buffer)
+                      : copy ? send_copy(cx, path, buffer)
+                             : send_new(cx, path, buffer);
     if (!sent) break;
     ++burst.packets;
     burst.last_path = path;
@@ -242,7 +251,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
   if (answer_awaited) answers_->awaited.sent(message.msn);
   cx.paths.count_sent(path);
-  sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1, false,
+  sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1,
              cx.paths.at(path).plane});
   control_->on_sent(cx.now, nominal_size(bytes));
   cx.note(TraceEvent::kSent, psn, path, bytes);
@@ -254,6 +263,7 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
     if (!message.is_response) ++unanswered_;
     ++message_;
     started_ = false;
+    plan_copies(cx, message.first_psn);
   }
   return true;
 }
@@ -273,6 +283,7 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
   ++cx.services.counters.retransmissions_sent;
+  plan_copies(cx, psn);
   if (psn == sent_.oldest()) unmoved_.restart(cx.now);
   return true;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Turns send requests (and the answers the responder owes) into packets, keeps the window, learns from SACK,
 // NACK, ACK and silence what arrived and what was lost, repeats the lost, and completes requests in order.
-// requester.cc sends, requester_feedback.cc hears, requester_timers.cc waits.
+// requester.cc sends, requester_copies.cc sends what may be lost twice, requester_feedback.cc hears,
+// requester_timers.cc waits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -140,6 +142,27 @@ class Requester {
   bool send_new(Context& cx, PathId path, uint8_t* buffer);
   bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
   bool can_follow(const Context& cx) const;
+
+  // Copies, see requester_copies.cc.
+  static bool copies_help(const Context& cx) {
+    return cx.services.counters.data_packets_sent < cx.services.copies_until;
+  }
+  void plan_copies(const Context& cx, Psn from) {
+    if (!copies_help(cx)) [[likely]]
+      return;
+    if (from < next_copy_) next_copy_ = from;
+    if (!copies_due_) copy_at_ = std::min(copy_at_, cx.now + copy_delay());
+  }
+  void put_off_copies(Nanoseconds now) {
+    if (copies_due_) copy_at_ = now + copy_delay();
+    copies_due_ = false;
+  }
+  Nanoseconds copy_delay() const;
+  bool find_copy(const Context& cx);
+  bool send_copy(Context& cx, PathId path, uint8_t* buffer);
+  bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
+  void on_news_of_copy(Context& cx, const SentPacket& packet) const;
+  void note_loss(Context& cx) const;
   bool write_packet(Context& cx, const Message& message, Psn psn, PathId path, bool again, bool ack_request,
                     uint8_t* buffer);
   bool write_request(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
@@ -223,6 +246,11 @@ class Requester {
   uint16_t receive_msn_ = 0;
   uint16_t consuming_ = 0;  // requests in flight that use up a receive request
   uint64_t order_ = 0;      // transmissions so far
+
+  // Copies of what is under way.
+  Psn next_copy_;                 // nothing below it is to be copied
+  Nanoseconds copy_at_ = kNever;  // when to look for something...
+  bool copies_due_ = false;       // ...which is now
 
   // What is known of deliveries.
   Nanoseconds newest_delivery_ = 0;  // send time of the latest-sent packet known to have arrived

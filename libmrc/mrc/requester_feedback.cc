@@ -53,7 +53,7 @@ void Requester::heard(Context& cx) {
 
 // ------------------------------------------------------------------------------------------------- SACK
 
-// Notes that a packet arrived. Only a packet that was sent once tells by which path it came.
+// Notes that a packet arrived. Only one of which no copy can be meant tells by which path it came.
 [[gnu::hot]] bool Requester::credit(Context& cx, Psn psn) {
   const SentPacket& packet = sent_.at(psn);
   const bool in_flight = packet.state == PacketState::kInFlight;
@@ -61,8 +61,12 @@ void Requester::heard(Context& cx) {
   ++newly_packets_;
   if (in_flight) newly_bytes_ += nominal_size(packet.bytes);
   // MRC 3.3 (b): known too soon to have come with the retransmission, so an earlier copy was only late.
-  if (packet.transmissions > 1 && in_flight && cx.now - packet.sent_at < rtt_.least()) needless(cx.now);
-  if (packet.transmissions == 1) {
+  const bool too_soon = packet.transmissions > 1 && in_flight && cx.now - packet.sent_at < rtt_.least();
+  if (too_soon) needless(cx.now);
+  if (packet.vanished && in_flight && !too_soon) note_loss(cx);
+  if (packet.copied && !is_news_of_first(packet, cx.now)) {
+    if (packet.suspect) cx.paths.settled(packet.path);  // whichever it was
+  } else if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
     // Also what this host slept through: rather too long than too short.
@@ -192,6 +196,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     if (!again && taken_for_lost(psn)) needless(cx.now);
     if (!sent_.contains(psn)) return;
     const SentPacket& sent = sent_.at(psn);
+    if (again && sent.copied) on_news_of_copy(cx, sent);
     if (!echoes(cx, sent.path, sack.entropy)) return;
     // MRC 3.4: sent once, or once more; or the reflected timestamp says that it was the last copy.
     if (sent.transmissions == (again ? 2 : 1) || (again && is_timestamp_of(sent, sack.timestamp))) {
@@ -199,6 +204,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
       cx.paths.delivered(path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
       newest_rtt_ = measure(cx.now, sent.sent_at);
+      if (sent.copied) plane_rtt_.sample(sent.plane, cx.now - sent.sent_at);
       newest_rtt_short_ = sent.bytes < cx.connection.mtu;
     }
   }
@@ -323,6 +329,7 @@ void Requester::judge(Context& cx, Psn psn) {
 
 void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
   if (!sent_.lose(psn)) return;
+  sent_.at(psn).vanished = true;
   ++*cause;
   cx.note(why, psn, sent_.at(psn).path);
   const bool silent = why == TraceEvent::kLostTimeout;
@@ -548,6 +555,9 @@ void Requester::abandon() {
   for (Psn psn = sent_.oldest(); psn < next; ++psn)
     if (sent_.at(psn).state == PacketState::kInFlight) control_->forget(nominal_size(sent_.at(psn).bytes));
   sent_.reset(config_->window_packets, next);
+  next_copy_ = next;
+  copy_at_ = kNever;
+  copies_due_ = false;
 }
 
 void Requester::flush(Context& cx, CompletionStatus first) {

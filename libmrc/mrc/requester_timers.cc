@@ -42,7 +42,7 @@ Nanoseconds Requester::next_deadline() const {
     if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
       deadline = std::min(deadline, unmoved_.since() + timeout);
   }
-  deadline = std::min(deadline, suspects_late_at_);
+  deadline = std::min({deadline, suspects_late_at_, copy_at_});
   if (not_ready_until_ != 0) deadline = std::min(deadline, not_ready_until_);
   return deadline;
 }
@@ -89,6 +89,11 @@ void Requester::on_timer(Context& cx) {
     unmoved_.restart(cx.now);
   }
   if (cx.now >= suspects_late_at_) give_up_late_suspects(cx);
+  if (cx.now >= copy_at_) {
+    copy_at_ = kNever;
+    copies_due_ = true;
+    if (!has_work(cx)) put_off_copies(cx.now);
+  }
   if (busy() && cx.now >= quiet_.since() + silence_allowed()) {
     ++silences_;
     quiet_.restart(cx.now);

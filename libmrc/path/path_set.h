@@ -180,6 +180,7 @@ class PathSet {
   // Packets that were sent after one of this path have arrived, and it has not. Too soon to call it lost, but
   // soon enough to send the next ones elsewhere: a path that swallows everything gets less to swallow.
   void overdue(PathId id) { path(id).late = true; }
+  void settled(PathId id) { path(id).late = false; }
   // Out of use without asking (MRC 4.2, ALWAYS_SKIP). True if the path went out.
   bool demote(PathId id, Nanoseconds now);
   // Of all paths, as far as single losses go unexplained; 0..1.

@@ -31,6 +31,7 @@ struct Counters {
   uint64_t frames_received = 0;
   uint64_t data_packets_sent = 0;     // first transmissions
   uint64_t retransmissions_sent = 0;  // frames of MRC that carry data once more
+  uint64_t copies_sent = 0;           // frames of MRC that went twice before anything was known of them
   uint64_t requests_received = 0;     // frames of MRC with new data (or a new READ, atomic, answer)
   uint64_t requests_refused = 0;      // new ones that were not taken: no receive request was posted
   uint64_t requests_lost = 0;         // packets of messages that an unreliable connection could not take

@@ -26,6 +26,7 @@ void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nano
   packet.plane = plane;
   packet.order = order;
   packet.sent_at = now;
+  packet.copied = false;
   if (packet.transmissions < UINT8_MAX) ++packet.transmissions;
   --lost_;
   leaves(packet);

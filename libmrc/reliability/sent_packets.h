@@ -25,8 +25,10 @@ struct SentPacket {
   uint16_t bytes = 0;  // payload
   PacketState state = PacketState::kDelivered;
   uint8_t transmissions = 0;
-  bool suspect = false;  // the peer has reported it missing; not heard of since
-  Plane plane = 0;       // of the path
+  Plane plane = 0;            // of the path
+  bool suspect : 1 = false;   // the peer has reported it missing; not heard of since
+  bool copied : 1 = false;    // this transmission went twice, see requester_copies.cc
+  bool vanished : 1 = false;  // taken for lost, and nobody had said what became of it
 };
 
 // MRC 1.8, SPEC 8.3.1: the size congestion control counts: UDP length + 40, of a packet with this much

@@ -61,6 +61,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
     tell_denied = true
     dynamic_mpr = true
     full_windows = 20
+    spare_copies = false
     sack_threshold_bytes = 8192
     immediates_max = 64
     reorder_window_min_us = 30
@@ -100,6 +101,7 @@ TEST(DeviceConfigTest, EveryKeyIsTaken) {
   EXPECT_TRUE(config.transport.tell_denied);
   EXPECT_TRUE(config.transport.dynamic_mpr);
   EXPECT_EQ(config.transport.full_windows, 20u);
+  EXPECT_FALSE(config.transport.spare_copies);
   EXPECT_EQ(config.transport.sack_threshold_bytes, 8192u);
   EXPECT_EQ(config.transport.immediates_max, 64u);
   EXPECT_EQ(config.transport.reorder_window_min, 30 * kMicrosecond);

@@ -215,6 +215,7 @@ HostConfig World::host_config(uint32_t number, uint64_t seed) {
   }
   transport.reorder_window_min = transport.nscc.target_delay + base_rtt / 4;  // MRC 3.3 (b)
   transport.silence_min = 2 * base_rtt;
+  transport.spare_copies = config_.spare_copies;
   transport.probe_interval = 50 * kMicrosecond;  // MRC 4.5 [P]: for simulation
   transport.probe_interval_max = kMillisecond;
   transport.coarse_timestamps = false;
@@ -289,6 +290,7 @@ Counters World::counters() {
     sum.paths_demoted += one.paths_demoted;
     sum.paths_restored += one.paths_restored;
     sum.duplicates += one.duplicates;
+    sum.copies_sent += one.copies_sent;
   }
   return sum;
 }

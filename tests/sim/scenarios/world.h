@@ -55,6 +55,7 @@ struct WorldConfig {
   uint64_t buffer_bytes = 1 << 20;              // largest message
   CongestionAlgorithm controller = CongestionAlgorithm::kNscc;
   bool receiver_penalty = false;
+  bool spare_copies = true;
   uint32_t expected_senders = 0;  // the hint of the receiver-aware controller
   bool trimming = true;
   bool ecn_last_hop = false;

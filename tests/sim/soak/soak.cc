@@ -433,8 +433,8 @@ void Soak::check_books(uint32_t number) {
   for (const SoakApplication::Connected& connected : applications_[number]->connected())
     if (connected.qp->transport() == Transport::kRc) return;  // counts its packets in its own way
   if (c.retransmissions_sent > c.retransmits()) fail("retransmissions" + where + " without a cause");
-  const uint64_t sent = c.data_packets_sent + c.retransmissions_sent + c.sacks_sent + c.acks_sent +
-                        c.naks_sent + c.not_ready_sent + c.nacks_sent + c.probes_sent +
+  const uint64_t sent = c.data_packets_sent + c.retransmissions_sent + c.copies_sent + c.sacks_sent +
+                        c.acks_sent + c.naks_sent + c.not_ready_sent + c.nacks_sent + c.probes_sent +
                         c.endpoint_answers_sent + c.capability_requests_sent + c.port_updates_sent +
                         c.ev_probes_sent;
   if (sent != c.frames_sent)

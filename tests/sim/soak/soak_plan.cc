@@ -203,6 +203,7 @@ void draw_receiver(SoakPlan* plan) {
   transport.full_windows = static_cast<uint32_t>(random.between(1, 8));
   if (random.chance(0.3)) transport.backups_per_plane = TransportConfig::kBackupsAuto;
   transport.receiver_penalty = random.chance(0.3);
+  transport.spare_copies = random.chance(0.7);
 }
 
 void draw_disorder(SoakPlan* plan) {

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// [P] What is sent twice. A loss is heard of after a round trip, and repaired after another one.
+// Behind the end of what there is to send nothing even shows that something is missing. So where packets
+// are lost, and there is nothing new to send, what is under way goes once more, by other paths. That costs
+// what nobody else asked for: not more than the window, and only until something is heard of it.
+#include <algorithm>
+
+#include "libmrc/mrc/requester.h"
+
+namespace mrc {
+
+namespace {
+// One loss in so many packets is reason enough.
+constexpr uint64_t kLossMemory = 1 << 16;
+// Of the shortest round trip. As long as this a copy waits, so that the answer to the first can be told from
+// its own, and the paths can still be judged.
+constexpr Nanoseconds kDelayShare = 8;
+// Copies hide what becomes of the first. Where nothing is known to have arrived for so many turns of a path,
+// a packet goes once only, so that it tells.
+constexpr uint64_t kTurnsUnknown = 128;
+
+bool is_witness(const PathSet& paths, const SentPacket& packet) {
+  const uint64_t known = paths.at(packet.path).delivered_order;
+  return packet.order > known + kTurnsUnknown * paths.places();
+}
+}  // namespace
+
+void Requester::note_loss(Context& cx) const {
+  if (config_->spare_copies) cx.services.copies_until = cx.services.counters.data_packets_sent + kLossMemory;
+}
+
+Nanoseconds Requester::copy_delay() const {
+  const Nanoseconds round_trip = rtt_.known() ? rtt_.least() : config_->silence_min;
+  return std::max<Nanoseconds>(round_trip / kDelayShare, 1);
+}
+
+// Makes next_copy_ a packet that may go once more now. False: there is none; copy_at_ says when to look
+// again.
+bool Requester::find_copy(const Context& cx) {
+  if (!copies_due_) return false;
+  if (next_copy_ < sent_.oldest()) next_copy_ = sent_.oldest();
+  for (; copies_help(cx) && next_copy_ < sent_.next() && within_mpr(next_copy_); ++next_copy_) {
+    const SentPacket& packet = sent_.at(next_copy_);
+    if (packet.state != PacketState::kInFlight || packet.copied || is_witness(cx.paths, packet)) continue;
+    const bool fits = 2 * control_->inflight() <= control_->cwnd();
+    const Nanoseconds due = packet.sent_at + copy_delay();
+    if (fits && cx.now >= due) return true;
+    copy_at_ = fits ? due : std::max(due, cx.now + copy_delay());
+    break;
+  }
+  copies_due_ = false;
+  return false;
+}
+
+bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
+  const Psn psn = next_copy_;
+  ++next_copy_;
+  SentPacket& packet = sent_.at(psn);
+  if (!write_packet(cx, message_at(packet.request), psn, path, true, true, buffer)) {
+    // Its memory has gone. That is no fault before it is known to be needed.
+    failure_.reset();
+    response_fault_.reset();
+    return false;
+  }
+  packet.copied = true;
+  cx.paths.count_sent(path);
+  ++order_;
+  ++cx.services.counters.copies_sent;
+  cx.note(TraceEvent::kSentAgain, psn, path, packet.transmissions);
+  return true;
+}
+
+// Whether it is too soon to have heard of the copy.
+bool Requester::is_news_of_first(const SentPacket& packet, Nanoseconds now) const {
+  return now - packet.sent_at < rtt_.least() + copy_delay();
+}
+
+// The copy has made the peer speak, and nothing had been heard of the first: it was lost. That is not held
+// against its path, for some are just late.
+void Requester::on_news_of_copy(Context& cx, const SentPacket& packet) const {
+  if (packet.state == PacketState::kInFlight && packet.transmissions == 1) note_loss(cx);
+}
+
+}  // namespace mrc

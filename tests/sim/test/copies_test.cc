@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// What goes twice where packets are lost: the end of what there is to send, and nothing else.
+#include <gtest/gtest.h>
+
+#include "tests/sim/scenarios/world.h"
+
+namespace mrc::sim {
+namespace {
+
+WorldConfig two_hosts() {
+  WorldConfig config;
+  config.topology.planes = 4;
+  config.topology.leaves = 2;
+  config.topology.hosts_per_leaf = 1;
+  config.topology.spines = 8;
+  config.paths = 8;
+  config.buffer_bytes = 1 << 20;
+  config.apply({});
+  return config;
+}
+
+void lose(World& world, double share) {
+  Fault fault;
+  fault.kind = FaultKind::kLoss;
+  fault.probability = share;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
+  world.faults().add(std::move(fault));
+}
+
+// One message at a time: between two of them there is nothing to send.
+StreamConfig one_by_one(uint32_t messages, uint32_t bytes) {
+  StreamConfig stream;
+  stream.messages = messages;
+  stream.message_bytes = bytes;
+  stream.depth = 1;
+  return stream;
+}
+
+struct Seen {
+  std::vector<double> times;  // of messages, in microseconds
+  Counters counters;
+};
+
+Seen run(const WorldConfig& config, double loss, const StreamConfig& config_of_stream) {
+  World world(config);
+  if (loss > 0) lose(world, loss);
+  Stream& stream = world.add_stream(0, 1, config_of_stream);
+  EXPECT_TRUE(world.run_until_done(5 * kPerSecond));
+  EXPECT_EQ(world.failures(), 0u);
+  return {stream.latencies(), world.counters()};
+}
+
+TEST(Copies, NothingGoesTwiceWhereNothingIsLost) {
+  const Seen seen = run(two_hosts(), 0, one_by_one(500, 64 << 10));
+  EXPECT_EQ(seen.counters.copies_sent, 0u);
+  EXPECT_EQ(seen.counters.duplicates, 0u);
+}
+
+TEST(Copies, NothingGoesTwiceWhileThereIsMoreToSend) {
+  StreamConfig stream;
+  stream.messages = 400;
+  stream.message_bytes = 1 << 20;
+  stream.depth = 8;
+  const Seen seen = run(two_hosts(), 0.001, stream);
+  EXPECT_GT(seen.counters.retransmits(), 20u) << "the test tests nothing";
+  EXPECT_LT(seen.counters.copies_sent, seen.counters.data_packets_sent / 20);
+}
+
+// A loss costs the time that a copy waits, and no more round trips.
+TEST(Copies, ALossAtTheEndCostsNoRoundTrip) {
+  const StreamConfig stream = one_by_one(4000, 16 << 10);
+  const double lossless = percentile(run(two_hosts(), 0, stream).times, 0.999);
+  const Seen seen = run(two_hosts(), 0.002, stream);
+  EXPECT_GT(seen.counters.copies_sent, seen.counters.data_packets_sent / 2);
+  EXPECT_LT(percentile(seen.times, 0.99), 1.25 * lossless);
+  EXPECT_LT(percentile(seen.times, 0.995), 1.5 * lossless);
+}
+
+TEST(Copies, CanBeSwitchedOff) {
+  WorldConfig config = two_hosts();
+  config.spare_copies = false;
+  const Seen seen = run(config, 0.002, one_by_one(2000, 16 << 10));
+  EXPECT_EQ(seen.counters.copies_sent, 0u);
+  EXPECT_GT(seen.counters.retransmits(), 5u);
+}
+
+// Losses are forgotten.
+TEST(Copies, EndWhenNothingIsLostAnyMore) {
+  World world(two_hosts());
+  Fault fault;
+  fault.kind = FaultKind::kLoss;
+  fault.probability = 0.02;
+  fault.end = 5 * kPerMillisecond;
+  for (const Link& link : world.fabric().links())
+    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
+  world.faults().add(std::move(fault));
+  world.add_stream(0, 1, one_by_one(40000, 16 << 10));
+  world.run_until(10 * kPerMillisecond);
+  EXPECT_GT(world.counters().copies_sent, 100u);
+  world.run_until(400 * kPerMillisecond);
+  const uint64_t copies = world.counters().copies_sent;
+  const uint64_t packets = world.counters().data_packets_sent;
+  world.run_until(450 * kPerMillisecond);
+  EXPECT_EQ(world.counters().copies_sent, copies);
+  EXPECT_GT(world.counters().data_packets_sent, packets);
+}
+
+// A path that swallows everything is found although copies make up for it.
+TEST(Copies, DoNotHideADeadPath) {
+  World world(two_hosts());
+  lose(world, 0.001);
+  world.add_stream(0, 1, one_by_one(20000, 16 << 10));
+  world.run_until(20 * kPerMillisecond);
+  EXPECT_GT(world.counters().copies_sent, 0u);
+  const uint64_t demoted = world.counters().paths_demoted;
+  for (uint32_t spine = 0; spine < 4; ++spine)
+    world.faults().switch_dead(Tier::kSpine, 0, spine, world.now(), kForever);
+  world.run_until(world.now() + 60 * kPerMillisecond);
+  EXPECT_GT(world.counters().paths_demoted, demoted);
+  const uint64_t before = world.fabric().core().trace.data_count(Fate::kLostDown);
+  EXPECT_GT(before, 5u) << "the test tests nothing";
+  world.run_until(world.now() + 60 * kPerMillisecond);
+  EXPECT_LT(world.fabric().core().trace.data_count(Fate::kLostDown) - before, before / 4 + 10);
+}
+
+}  // namespace
+}  // namespace mrc::sim
