@@ -48,7 +48,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         lose_at_hosts(world, loss);
         Ring ring(world, hosts, size);
         const bool done = world.run_until_done(kPerSecond);
-        const double taken = done ? to_microseconds(ring.finished_at()) : 1e9;
+        const double taken = done ? to_microseconds(ring.taken()) : 1e9;
         // Every host sends 2(N-1)/N of the data.
         const double bits = 2.0 * (hosts - 1) / hosts * static_cast<double>(size) * 8;
         if (loss == 0) lossless[0] = taken;

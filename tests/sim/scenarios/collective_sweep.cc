@@ -52,8 +52,8 @@ double simulate(const ScenarioOptions& options, const Sweep& sweep, uint64_t siz
   World world(sweep_network(options, sweep, sweep.part(size)));
   double taken = INFINITY;
   if (sweep.ring) {
-    Ring ring(world, sweep.hosts, size);
-    if (world.run_until_done(kPerSecond)) taken = to_microseconds(ring.finished_at());
+    Ring ring(world, sweep.hosts, size, 0);
+    if (world.run_until_done(kPerSecond)) taken = to_microseconds(ring.taken());
   } else {
     StreamConfig stream;
     stream.message_bytes = sweep.part(size);

@@ -70,7 +70,7 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
   bulk.depth = 2;
   StreamConfig small;
   small.message_bytes = 64 << 10;
-  small.messages = options.quick ? 500 : 4000;
+  small.messages = options.quick ? 500 : 20000;
   small.depth = 8;
   config.buffer_bytes = std::max<uint64_t>(bulk.message_bytes, small.message_bytes);
   std::vector<double> losses = {0, 0.0001, 0.001, 0.01, 0.30};
@@ -80,6 +80,7 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
   for (const Transport& transport : all_transports()) {
     config = mrc_config.speaking(transport);
     double lossless = 0;
+    double lossless_tail = 0;
     for (const double loss : losses) {
       const bool heavy = loss > 0.1;
       StreamConfig stream = bulk;
@@ -103,8 +104,12 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
       }
       result.add(name + "_retransmits", static_cast<double>(bulk_run.retransmits));
       if (heavy) continue;
-      const Measured small_run = measure(config, loss, small, 100 * kPerMillisecond);
+      const Measured small_run = measure(config, loss, small, 1000 * kPerMillisecond);
       add_percentiles(&result, name + "_64KiB", small_run.latencies, "us");
+      const double tail = percentile(small_run.latencies, 0.999);
+      if (loss == 0) lossless_tail = tail;
+      if (judged && loss == 0.001 && !options.quick)
+        result.add_at_most(name + "_64KiB_p99.9_of_lossless", tail / lossless_tail, 1.5);
       plot.series.push_back(cdf(transport.name() + " " + percent(loss), small_run.latencies));
     }
   }
