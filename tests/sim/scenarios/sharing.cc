@@ -91,7 +91,7 @@ void run_shares(const ScenarioOptions& options, const SharingRun& run, Place pla
   result->add(name + "slowest", *slowest, "Gb/s");
   result->add(name + "fastest", *fastest, "Gb/s");
   Row& row = result->add(name + "slowest_of_mean", *slowest / mean);
-  if (run.judged) row.target = place == Place::kHost ? 0.9 : place == Place::kUplinks ? 0.85 : 0.7;
+  if (run.judged) row.target = place == Place::kHost ? 0.9 : place == Place::kUplinks ? 0.85 : 0.6;
   if (run.transport.protocol == Protocol::kMrc) {
     result->published(kShared, kSharedIn);
     result->add_at_most(name + "errors", world.failures(), 0);
