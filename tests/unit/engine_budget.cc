@@ -18,9 +18,8 @@ int main(int argc, char** argv) {
   const auto bytes = static_cast<uint32_t>(std::strtoul(argv[1], nullptr, 10));
   const uint64_t count = std::strtoull(argv[2], nullptr, 10);
   constexpr uint32_t kAtOnce = 64;
-  test::Loop loop(4, 16, CongestionAlgorithm::kNone);
+  test::Loop loop(4, 16, CongestionAlgorithm::kNone, true);
   loop.mtu = 256;
-  for (auto& port : loop.ports) port->intact = true;
   loop.add_pair(kAtOnce);
   // Each to a page of its own: who comes late must not be compared with all that have overtaken it.
   const size_t apart = (bytes + size_t{4095}) / 4096 * 4096;

@@ -98,7 +98,8 @@ struct Deaf : EventSink {
 class Loop {
  public:
   static constexpr ProtectionDomain kDomain{1};
-  explicit Loop(uint32_t planes, uint32_t paths_per_plane, CongestionAlgorithm congestion) {
+  // `intact`: the ports cannot corrupt, so that no packet has an ICRC.
+  Loop(uint32_t planes, uint32_t paths_per_plane, CongestionAlgorithm congestion, bool intact = false) {
     EngineConfig config;
     config.qpn_count = 1 << 15;
     config.transport.paths_per_plane = paths_per_plane;
@@ -107,6 +108,7 @@ class Loop {
     std::vector<Port*> all;
     for (uint32_t i = 0; i < planes; ++i) {
       ports.push_back(std::make_unique<LoopPort>());
+      ports.back()->intact = intact;
       all.push_back(ports.back().get());
     }
     engine = std::make_unique<Engine>(config, all, &deaf);
