@@ -108,7 +108,7 @@ void PathSet::draw_even_order() {
 
 // The next plane of `usable`, which has one. A plane whose port is full is passed over; its paths lose no
 // turn.
-[[gnu::hot]] Plane PathSet::next_plane(PlaneMask usable) {
+[[gnu::hot, gnu::always_inline]] inline Plane PathSet::next_plane(PlaneMask usable) {
   for (;;) {
     const Plane plane = plane_order_[plane_cursor_];
     if (++plane_cursor_ == config_.planes) {
@@ -119,7 +119,7 @@ void PathSet::draw_even_order() {
   }
 }
 
-[[gnu::hot]] PathId PathSet::next_turn(Plane plane) {
+[[gnu::hot, gnu::always_inline]] inline PathId PathSet::next_turn(Plane plane) {
   PlaneInfo& info = planes_[plane];
   const PathId id = slots_[order_[size_t{plane} * share_ + info.cursor]];
   if (++info.cursor == share_) {
@@ -132,12 +132,20 @@ void PathSet::draw_even_order() {
 [[gnu::hot]] PathId PathSet::select(PlaneMask usable) {
   usable &= active_planes_;
   if (usable == 0) return kNoPath;
+  const PathId next = next_turn(next_plane(usable));
+  if (next != kNoPath && at(next).is_plain()) [[likely]]
+    return next;
+  return select_among(usable, next);
+}
+
+// The same where there is something about the first whose turn it is.
+PathId PathSet::select_among(PlaneMask usable, PathId first) {
   const bool common = marks_are_common();
   bool forgiven = false;
   PathId second_choice = kNoPath;
   // Two rounds: the end of one and the start of the next, newly shuffled, need not meet every path.
   for (size_t step = 0; step < 2 * order_.size(); ++step) {
-    PathId id = next_turn(next_plane(usable));
+    PathId id = step == 0 ? first : next_turn(next_plane(usable));
     if (id == kNoPath) continue;
     if (!at(id).in_use()) {
       id = stand_in(at(id).plane);

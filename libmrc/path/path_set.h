@@ -86,6 +86,11 @@ struct Path {
 
   bool in_use() const { return slot != kNoSlot && (state == PathState::kGood || state == PathState::kSkip); }
 
+  // In use, and nothing is to be thought about when its turn comes.
+  bool is_plain() const {
+    return slot != kNoSlot && state == PathState::kGood && !late && !reluctant && mark_level <= 1;
+  }
+
   static constexpr uint16_t kNoSlot = 0xFFFF;
   // MRC 4.5 [P]: so many answers in a row bring a path back; twice as many after every relapse.
   static constexpr uint8_t kProbeSuccesses = 3;
@@ -284,6 +289,7 @@ class PathSet {
   void draw_even_order();
   Plane next_plane(PlaneMask usable);
   PathId next_turn(Plane plane);
+  PathId select_among(PlaneMask usable, PathId first);
   void news(const Path& path, PathId id, uint64_t order) {
     PlaneInfo& plane = planes_[path.plane];
     if (order > plane.delivered_order) {
