@@ -319,11 +319,14 @@ void Engine::note_heard(size_t lane, std::span<const RxFrame> frames, Nanosecond
 [[gnu::hot]] void Engine::dispatch(Plane plane, const RxFrame& frame, Nanoseconds now) {
   Packet& packet = packet_;
   const std::span<const uint8_t> bytes{frame.data, frame.length};
-  uint8_t dscp = 0;
   const TransportConfig& config = config_.transport;
-  const bool trimmed =
-      peek_dscp(bytes, &dscp) && (dscp == config.dscp_trimmed || dscp == config.dscp_trimmed_last_hop);
-  const DecodeError error = trimmed ? decode_trimmed(bytes, &packet) : decode(bytes, &packet);
+  DecodeError error = decode(bytes, &packet);
+  // MRC 7: a switch marks what it has trimmed. That mostly ends before its own headers say, but need not.
+  uint8_t dscp = packet.dscp;
+  const bool marked = error == DecodeError::kNone || peek_dscp(bytes, &dscp);
+  const bool trimmed = marked && (dscp == config.dscp_trimmed || dscp == config.dscp_trimmed_last_hop);
+  if (trimmed) [[unlikely]]
+    error = decode_trimmed(bytes, &packet);
   if (error != DecodeError::kNone) {
     if (flows_.steers() && steer(bytes)) return;
     ++counters_.drops_undecodable[static_cast<size_t>(error)];
