@@ -151,16 +151,26 @@ class MemoryTable {
   }
 
   // Where [address, address + bytes) lives, or nullptr if key, accessor, bounds or rights forbid it.
-  [[gnu::hot]] uint8_t* translate(MemoryKey key, const Accessor& by, uint64_t address, uint64_t bytes,
-                                  uint8_t rights) const {
+  struct Found {
+    uint8_t* place = nullptr;
+    bool steady = false;  // any part of it may be used until the table changes; else each is to be asked for
+  };
+  [[gnu::hot]] Found look_up(MemoryKey key, const Accessor& by, uint64_t address, uint64_t bytes,
+                             uint8_t rights) const {
     const MemoryRegion* region = find(key);
-    if (region == nullptr || region->domain != by.domain || (region->access & rights) != rights)
-      return nullptr;
-    if (region->owner != Qpn{} && region->owner != by.qpn) return nullptr;
-    if (!region->contains(address, bytes)) return nullptr;
-    if (region->kind == MemoryKind::kNothing) return (rights & kLocalWrite) != 0 ? sink_.get() : zeros_.get();
+    if (region == nullptr || region->domain != by.domain || (region->access & rights) != rights) return {};
+    if (region->owner != Qpn{} && region->owner != by.qpn) return {};
+    if (!region->contains(address, bytes)) return {};
+    if (region->kind == MemoryKind::kNothing) [[unlikely]]
+      return {(rights & kLocalWrite) != 0 ? sink_.get() : zeros_.get(), false};
     uint8_t* const place = region->place_of(address);
-    return present(*region, place, bytes, rights) ? place : nullptr;
+    if ((region->access & kOnDemand) == 0) [[likely]]
+      return {place, true};
+    return {page_in(*region, place, bytes, rights) ? place : nullptr, false};
+  }
+  uint8_t* translate(MemoryKey key, const Accessor& by, uint64_t address, uint64_t bytes,
+                     uint8_t rights) const {
+    return look_up(key, by, address, bytes, rights).place;
   }
 
  private:

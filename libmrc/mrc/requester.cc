@@ -54,6 +54,7 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     stranded_ = held_up_ = false;
     return burst;
   }
+  place_ = nullptr;  // the program may have done anything with its memory since
   Transmitter& transmitter = cx.services.transmitter;
   LaneRoom room(transmitter, cx.connection);
   const uint64_t share_max = plane_share_max(cx);
@@ -136,6 +137,7 @@ bool Requester::prepare_next_message(Context& cx) {
 bool Requester::start_response(Context& cx) {
   const Response& response = answers_->owed.at(next_response_);
   const uint32_t bytes = response.atomic ? 0 : response.bytes;
+  place_ = nullptr;
   Message& message = message_at(message_);
   message = {true, next_response_, sent_.next(), sent_.next(), bytes, response.msn, receive_msn_};
   message.last_psn = message.first_psn + static_cast<int32_t>(packet_count(bytes, cx.connection.mtu) - 1);
@@ -157,12 +159,12 @@ bool Requester::start_response(Context& cx) {
   return (request.flags & kFence) == 0 || answers_->awaited.outstanding() == 0;
 }
 
-CompletionStatus Requester::check(const Context& cx, const SendRequest& request) const {
+CompletionStatus Requester::check(const Context& cx, const SendRequest& request) {
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kRefused)
     return CompletionStatus::kLocalQpOperationError;
   if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnanswered)
     return CompletionStatus::kRetryExceeded;
-  return check_local_memory(cx, request);
+  return check_local_memory(cx, request, &place_);
 }
 
 // Does the local operations that are next in the queue. False: one of them failed, or must wait.
@@ -183,8 +185,9 @@ bool Requester::pass_local_operations(Context& cx) {
 }
 
 bool Requester::start_request(Context& cx) {
-  if (!cx.start_requests || local_error_ || !pass_local_operations(cx)) return false;
-  if (cursor_ == cx.send_queue.tail()) return false;
+  if (!cx.start_requests || local_error_ || cursor_ == cx.send_queue.tail()) return false;
+  if (is_local(cx.send_queue.at(cursor_).operation)) [[unlikely]]
+    if (!pass_local_operations(cx) || cursor_ == cx.send_queue.tail()) return false;
   SendRequest& request = cx.send_queue.at(cursor_);
   if (!may_start(cx, request)) return false;
   const CompletionStatus status = check(cx, request);
@@ -227,28 +230,28 @@ void Requester::fail_locally(Context& cx, CompletionStatus status) {
 
 // ------------------------------------------------------------------------------------------ sending packets
 
-bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
+[[gnu::hot]] bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   const Message& message = message_at(message_);
   const Psn psn = sent_.next();
-  const bool answer_awaited =
-      !message.is_response && awaits_answer(cx.send_queue.at(message.index).operation);
+  const SendRequest* const request = message.is_response ? nullptr : &cx.send_queue.at(message.index);
+  const bool answer_awaited = request != nullptr && awaits_answer(request->operation);
   const uint32_t bytes = answer_awaited ? 0 : std::min(cx.connection.mtu, message.bytes - offset_);
-  const bool first = psn == message.first_psn;
-  const bool last = psn == message.last_psn;
+  Part part{psn, offset_, bytes, psn == message.first_psn, psn == message.last_psn};
   // MRC 3.1: an answer is asked for when a completion waits for it, when nothing follows, and when the window
   // closes.
-  bool signaled = false;
-  if (!message.is_response)
-    signaled = cx.signal_all || (cx.send_queue.at(message.index).flags & kSignaled) != 0;
+  const bool signaled = request != nullptr && (cx.signal_all || (request->flags & kSignaled) != 0);
   const bool window_closes = sent_.outstanding() + 1 >= std::min(config_->window_packets, mpr_) ||
                              (control_->cwnd() < uint64_t{2} * config_->sack_threshold_bytes &&
                               control_->closes_with(nominal_size(bytes)));
-  const bool ack_request = window_closes || (last && (signaled || !can_follow(cx)));
+  part.place = place_ != nullptr ? place_ + offset_ : nullptr;
+  part.ack_request = window_closes || (part.last && (signaled || !can_follow(cx)));
   if (!busy()) {
     restart_timers(cx.now);
     moved_at_ = cx.now;
   }
-  if (!write_packet(cx, message, psn, path, false, ack_request, buffer)) return false;
+  const bool written = request != nullptr ? write_request(cx, message, *request, part, path, buffer)
+                                          : write_response(cx, message, part, path, buffer);
+  if (!written) return false;
   if (answer_awaited) answers_->awaited.sent(message.msn);
   cx.paths.count_sent(path);
   sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1,
@@ -258,9 +261,11 @@ bool Requester::send_new(Context& cx, PathId path, uint8_t* buffer) {
   ++cx.services.counters.data_packets_sent;
   cx.services.counters.payload_bytes_sent += bytes;
   offset_ += bytes;
-  if (first && !message.is_response) ++unfinished_;
-  if (last) {
-    if (!message.is_response) ++unanswered_;
+  if (request != nullptr) {
+    unfinished_ += part.first ? 1 : 0;
+    unanswered_ += part.last ? 1 : 0;
+  }
+  if (part.last) {
     ++message_;
     started_ = false;
     plan_copies(cx, message.first_psn);
@@ -276,8 +281,7 @@ bool Requester::can_follow(const Context& cx) const {
 
 // MRC 3.4: the same packet on a fresh path, marked as a retransmission.
 bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
-  const Message& message = message_at(sent_.at(psn).request);
-  if (!write_packet(cx, message, psn, path, true, true, buffer)) return false;
+  if (!write_again(cx, message_at(sent_.at(psn).request), psn, path, buffer)) return false;
   cx.paths.count_sent(path);
   sent_.resend(psn, path, cx.paths.at(path).plane, ++order_, cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
@@ -285,153 +289,6 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   ++cx.services.counters.retransmissions_sent;
   plan_copies(cx, psn);
   if (psn == sent_.oldest()) unmoved_.restart(cx.now);
-  return true;
-}
-
-[[gnu::hot]] bool Requester::write_packet(Context& cx, const Message& message, Psn psn, PathId path,
-                                          bool again, bool ack_request, uint8_t* buffer) {
-  const uint32_t offset = static_cast<uint32_t>(psn - message.first_psn) * cx.connection.mtu;
-  const uint32_t bytes = std::min(cx.connection.mtu, message.bytes - offset);
-  Bth bth;
-  bth.destination = cx.connection.remote_qpn;
-  bth.ack_request = ack_request;
-  bth.retransmission = again;
-  bth.has_timestamp = true;
-  bth.psn = psn;
-  return message.is_response ? write_response(cx, message, bth, offset, bytes, path, buffer)
-                             : write_request(cx, message, bth, offset, bytes, path, buffer);
-}
-
-bool Requester::write_request(Context& cx, const Message& message, const Bth& base, uint32_t offset,
-                              uint32_t bytes, PathId path, uint8_t* buffer) {
-  const SendRequest& request = cx.send_queue.at(message.index);
-  const bool first = base.psn == message.first_psn;
-  const bool last = base.psn == message.last_psn;
-  Bth bth = base;
-  bth.opcode = message_opcode(request.operation, first, last);
-  // Also while it is not known yet what the peer can do: an event that does not come is a program that sleeps
-  // on.
-  bth.solicited = last && (request.flags & kSolicited) != 0 &&
-                  cx.connection.extension != PeerExtension::kRefused && consumes_receive(request.operation);
-  const bool xrc = cx.connection.xrc;
-  if (xrc) bth.opcode = to_xrc(bth.opcode);
-  const Meth meth{message.receive_msn, message.msn};
-  const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
-  const size_t common = Bth::kBytes + (xrc ? Xeth::kBytes : 0) + Meth::kBytes + Tseth::kBytes;
-  const Path& chosen = cx.paths.at(path);
-  const Plane plane = chosen.plane;
-  const auto kind = bth.retransmission ? &PlaneFrames::again : &PlaneFrames::data;
-
-  if (is_atomic(request.operation)) {
-    uint64_t value = request.compare_add;
-    if (request.operation == Operation::kAtomicWrite &&
-        !gather(cx, request, reinterpret_cast<uint8_t*>(&value))) {
-      failure_ = CompletionStatus::kLocalProtectionError;
-      return false;
-    }
-    FrameWriter frame = begin_frame(cx, chosen, kind, buffer, common + AtomicEth::kBytes);
-    frame.add(bth);
-    if (xrc) frame.add(Xeth{request.named_queue()});
-    frame.add(meth);
-    frame.add(time);
-    const bool swap = request.operation == Operation::kCompareSwap;
-    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : value,
-                        swap ? request.compare_add : 0});
-    frame.end_headers();
-    cx.services.transmitter.commit(plane, frame.finish(0));
-    return true;
-  }
-
-  if (request.operation == Operation::kFlush) {
-    FrameWriter frame = begin_frame(cx, chosen, kind, buffer, common + Feth::kBytes + Reth::kBytes);
-    frame.add(bth);
-    frame.add(meth);
-    frame.add(time);
-    frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
-    frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
-    frame.end_headers();
-    cx.services.transmitter.commit(plane, frame.finish(0));
-    return true;
-  }
-
-  const bool reads = request.operation == Operation::kRead;
-  const bool writes = request.operation == Operation::kWrite || request.operation == Operation::kWriteImm;
-  if (reads) bytes = 0;
-  const bool immediate =
-      last && (request.operation == Operation::kWriteImm || request.operation == Operation::kSendImm);
-  const bool invalidate = last && request.operation == Operation::kSendInvalidate;
-  const uint32_t pad = config_->interop.pad_bytes(bytes);
-  bth.pad_bytes = static_cast<uint8_t>(pad);
-  const size_t transport_bytes =
-      common + Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + bytes + pad;
-  FrameWriter frame = begin_frame(cx, chosen, kind, buffer, transport_bytes);
-  frame.add(bth);
-  if (xrc) frame.add(Xeth{request.named_queue()});
-  frame.add(meth);
-  frame.add(time);
-  // A SEND has no remote address: its packets say where in the message they belong. And no key: the last one
-  // says what its sender has received, for the program that reads this message may have been answered by it,
-  // and must find its own request complete. An ACK beside it could come by a slower path, or not at all.
-  frame.add(reads || writes ? Reth{request.remote_address + offset, request.remote_key, request.bytes}
-                            : Reth{offset, MemoryKey{last ? answers_->owed.done_word() : 0}, request.bytes});
-  if (immediate) frame.add_immediate(request.immediate);
-  if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
-  frame.end_headers();
-  if (!gather(cx, request, offset, bytes, &frame)) {
-    // The memory was taken away under a request that had passed its check.
-    failure_ = CompletionStatus::kLocalProtectionError;
-    return false;
-  }
-  cx.services.transmitter.commit(plane, frame.finish(pad));
-  return true;
-}
-
-bool Requester::write_response(Context& cx, const Message& message, const Bth& base, uint32_t offset,
-                               uint32_t bytes, PathId path, uint8_t* buffer) {
-  const Response& response = answers_->owed.at(message.index);
-  Bth bth = base;
-  const Meth meth{message.receive_msn, message.msn};
-  const Tseth time{to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
-  const Path& chosen = cx.paths.at(path);
-  const Plane plane = chosen.plane;
-  const auto kind = bth.retransmission ? &PlaneFrames::again : &PlaneFrames::data;
-  constexpr size_t kCommon = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
-  if (response.atomic) {
-    bth.opcode = Opcode::kAtomicAcknowledge;
-    FrameWriter frame = begin_frame(cx, chosen, kind, buffer, kCommon + AtomicAckEth::kBytes);
-    frame.add(bth);
-    frame.add(meth);
-    frame.add(time);
-    frame.add(AtomicAckEth{response.result});
-    frame.end_headers();
-    cx.services.transmitter.commit(plane, frame.finish(0));
-    return true;
-  }
-  bth.opcode = read_response_opcode(base.psn == message.first_psn, base.psn == message.last_psn);
-  const uint32_t pad = config_->interop.pad_bytes(bytes);
-  bth.pad_bytes = static_cast<uint8_t>(pad);
-  const uint8_t* from = nullptr;
-  const uint32_t losses = cx.services.memory.losses();
-  if (bytes > 0) {
-    from = cx.services.memory.translate(response.key, cx.connection.domain, response.address + offset, bytes,
-                                        kRemoteRead);
-    if (from == nullptr) {
-      response_fault_ = response.psn;
-      return false;
-    }
-  }
-  FrameWriter frame = begin_frame(cx, chosen, kind, buffer, kCommon + Reth::kBytes + bytes + pad);
-  frame.add(bth);
-  frame.add(meth);
-  frame.add(time);
-  frame.add(Reth{offset, MemoryKey{}, response.bytes});
-  frame.end_headers();
-  if (bytes > 0) frame.add_payload(from, bytes);
-  if (cx.services.memory.losses() != losses) {
-    response_fault_ = response.psn;
-    return false;
-  }
-  cx.services.transmitter.commit(plane, frame.finish(pad));
   return true;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Turns send requests (and the answers the responder owes) into packets, keeps the window, learns from SACK,
 // NACK, ACK and silence what arrived and what was lost, repeats the lost, and completes requests in order.
-// requester.cc sends, requester_copies.cc sends what may be lost twice, requester_feedback.cc hears,
-// requester_timers.cc waits.
+// requester.cc sends, requester_packets.cc writes what is sent, requester_copies.cc sends what may be lost
+// twice, requester_feedback.cc hears, requester_timers.cc waits.
 #pragma once
 
 #include <algorithm>
@@ -119,6 +119,17 @@ class Requester {
     uint16_t msn = 0;
     uint16_t receive_msn = 0;
   };
+  // What one packet has of its message, and how it goes.
+  struct Part {
+    Psn psn;
+    uint32_t offset;
+    uint32_t bytes;
+    bool first;
+    bool last;
+    bool again = false;
+    bool ack_request = false;
+    const uint8_t* place = nullptr;  // of these bytes, if it is known; else gather() finds it
+  };
   struct Probe {
     PathId path = kNoPath;
     uint16_t id = 0;
@@ -137,7 +148,7 @@ class Requester {
   bool pass_local_operations(Context& cx);
   bool start_request(Context& cx);
   bool may_start(const Context& cx, const SendRequest& request) const;
-  CompletionStatus check(const Context& cx, const SendRequest& request) const;
+  CompletionStatus check(const Context& cx, const SendRequest& request);
   void fail_locally(Context& cx, CompletionStatus status);
   bool send_new(Context& cx, PathId path, uint8_t* buffer);
   bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
@@ -163,12 +174,17 @@ class Requester {
   bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
   void on_news_of_copy(Context& cx, const SentPacket& packet) const;
   void note_loss(Context& cx) const;
-  bool write_packet(Context& cx, const Message& message, Psn psn, PathId path, bool again, bool ack_request,
-                    uint8_t* buffer);
-  bool write_request(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
+
+  // Packets, see requester_packets.cc. False: memory has gone; nothing is to be sent.
+  bool write_again(Context& cx, const Message& message, Psn psn, PathId path, uint8_t* buffer);
+  bool write_request(Context& cx, const Message& message, const SendRequest& request, const Part& part,
                      PathId path, uint8_t* buffer);
-  bool write_response(Context& cx, const Message& message, const Bth& bth, uint32_t offset, uint32_t bytes,
+  bool write_gathered(Context& cx, const SendRequest& request, const Part& part, Plane plane,
+                      FrameWriter frame);
+  bool lose_memory();
+  bool write_question(Context& cx, const Message& message, const SendRequest& request, const Part& part,
                       PathId path, uint8_t* buffer);
+  bool write_response(Context& cx, const Message& message, const Part& part, PathId path, uint8_t* buffer);
   Message& message_at(uint64_t number) { return messages_.at(number); }
 
   // Hearing.
@@ -238,10 +254,12 @@ class Requester {
   uint64_t oldest_message_ = 0;    // the first of which a packet is outstanding
   uint32_t offset_ = 0;            // bytes of it that have been sent
   bool started_ = false;           // it has its PSNs
-  uint64_t cursor_ = 0;            // send queue index of the next request to start
-  uint64_t next_response_ = 0;     // response queue index of the next answer to start
-  uint32_t unfinished_ = 0;        // requests of which something was sent, not complete
-  uint32_t unanswered_ = 0;        // requests of which everything was sent, not complete
+  // Its data, if they are in one piece, and that was looked at in this turn.
+  const uint8_t* place_ = nullptr;
+  uint64_t cursor_ = 0;         // send queue index of the next request to start
+  uint64_t next_response_ = 0;  // response queue index of the next answer to start
+  uint32_t unfinished_ = 0;     // requests of which something was sent, not complete
+  uint32_t unanswered_ = 0;     // requests of which everything was sent, not complete
   uint16_t msn_ = 0;
   uint16_t receive_msn_ = 0;
   uint16_t consuming_ = 0;  // requests in flight that use up a receive request

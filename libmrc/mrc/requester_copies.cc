@@ -56,7 +56,7 @@ bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
   const Psn psn = next_copy_;
   ++next_copy_;
   SentPacket& packet = sent_.at(psn);
-  if (!write_packet(cx, message_at(packet.request), psn, path, true, true, buffer)) {
+  if (!write_again(cx, message_at(packet.request), psn, path, buffer)) {
     // Its memory has gone. That is no fault before it is known to be needed.
     failure_.reset();
     response_fault_.reset();

@@ -187,7 +187,7 @@ void Requester::nudge(Context& cx) {
     send_probe(cx, path);
     return;
   }
-  if (!write_packet(cx, message, sent_.next() - 1, path, true, true, buffer)) return;
+  if (!write_again(cx, message, sent_.next() - 1, path, buffer)) return;
   ++cx.services.counters.retransmits_ack_lost;
   ++retransmits_[static_cast<size_t>(RetransmitCause::kAckLost)];
   ++cx.services.counters.retransmissions_sent;

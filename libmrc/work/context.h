@@ -44,7 +44,7 @@ struct Context {
 };
 
 // A writer for a frame on this path, with ready bytes of this kind in front.
-inline FrameWriter begin_frame(const Context& cx, const Path& path, FrameTemplate PlaneFrames::*kind,
+[[gnu::always_inline]] inline FrameWriter begin_frame(const Context& cx, const Path& path, FrameTemplate PlaneFrames::*kind,
                                uint8_t* buffer, size_t transport_bytes) {
   FrameWriter frame(buffer, cx.connection.frames[path.plane]->*kind, path.entropy, transport_bytes);
   if (path.has_outer) frame.set_outer_destination(cx.paths.way(path).outer_destination);

@@ -5,17 +5,23 @@
 
 namespace mrc {
 
-[[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request) {
+[[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request,
+                                                 const uint8_t** place) {
+  if (place != nullptr) *place = nullptr;
   if (CompletionFaults* faults = cx.services.completions.faults(); faults != nullptr) [[unlikely]]
     if (const auto status = faults->on_request(cx.connection.local_qpn)) return *status;
-  if ((request.flags & kInline) != 0) return CompletionStatus::kSuccess;
+  if ((request.flags & kInline) != 0) {
+    if (place != nullptr) *place = request.inline_data();
+    return CompletionStatus::kSuccess;
+  }
   const uint8_t rights = brings_data(request.operation) ? kLocalWrite : kLocalRead;
   for (uint32_t i = 0; i < request.segment_count; ++i) {
     const Segment& segment = request.segments()[i];
     if (segment.bytes == 0) continue;
-    if (cx.services.memory.translate(segment.key, cx.connection.domain, segment.address, segment.bytes,
-                                     rights) == nullptr)
-      return CompletionStatus::kLocalProtectionError;
+    const MemoryTable::Found found =
+        cx.services.memory.look_up(segment.key, cx.connection.domain, segment.address, segment.bytes, rights);
+    if (found.place == nullptr) return CompletionStatus::kLocalProtectionError;
+    if (place != nullptr && request.segment_count == 1 && found.steady) *place = found.place;
   }
   return CompletionStatus::kSuccess;
 }

@@ -10,8 +10,10 @@
 
 namespace mrc {
 
-// Whether every segment is registered with the right that the operation needs.
-CompletionStatus check_local_memory(const Context& cx, const SendRequest& request);
+// Whether every segment is registered with the right that the operation needs. `place`, if wanted, is where
+// the data are if they are in one piece; until the end of the turn that is so. Null: gather() finds them.
+CompletionStatus check_local_memory(const Context& cx, const SendRequest& request,
+                                    const uint8_t** place = nullptr);
 
 // Adds `bytes` of the request's data from `offset` on. False: the memory was taken away under a request that
 // had passed its check; the frame is not to be sent.

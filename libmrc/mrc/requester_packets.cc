@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+// The requester's packets as they stand in frames: data and questions of requests, answers to the peer's.
+#include <algorithm>
+
+#include "libmrc/mrc/requester.h"
+#include "libmrc/work/gather.h"
+#include "libmrc/work/message_form.h"
+
+namespace mrc {
+
+namespace {
+// What every packet of the stream begins with, but for the XETH.
+constexpr size_t kStreamBytes = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
+
+// A frame with these headers, and room for so much behind them.
+template <typename Part>
+[[gnu::always_inline]] inline FrameWriter begin_packet(const Context& cx, const TransportConfig& config,
+                                                       const Path& path, uint8_t* buffer, const Part& part,
+                                                       Bth bth, const Meth& meth, const Xeth* xeth,
+                                                       size_t bytes) {
+  bth.destination = cx.connection.remote_qpn;
+  bth.ack_request = part.ack_request;
+  bth.retransmission = part.again;
+  bth.has_timestamp = true;
+  bth.psn = part.psn;
+  const auto kind = part.again ? &PlaneFrames::again : &PlaneFrames::data;
+  FrameWriter frame =
+      begin_frame(cx, path, kind, buffer, kStreamBytes + (xeth != nullptr ? Xeth::kBytes : 0) + bytes);
+  if (xeth != nullptr) bth.opcode = to_xrc(bth.opcode);
+  frame.add(bth);
+  if (xeth != nullptr) frame.add(*xeth);
+  frame.add(meth);
+  frame.add(Tseth{to_wire_timestamp(cx.now, config.coarse_timestamps), config.coarse_timestamps});
+  return frame;
+}
+}  // namespace
+
+bool Requester::write_again(Context& cx, const Message& message, Psn psn, PathId path, uint8_t* buffer) {
+  Part part{psn, 0, 0, psn == message.first_psn, psn == message.last_psn, true, true};
+  part.offset = static_cast<uint32_t>(psn - message.first_psn) * cx.connection.mtu;
+  part.bytes = std::min(cx.connection.mtu, message.bytes - part.offset);
+  if (message.is_response) return write_response(cx, message, part, path, buffer);
+  return write_request(cx, message, cx.send_queue.at(message.index), part, path, buffer);
+}
+
+[[gnu::hot]] bool Requester::write_request(Context& cx, const Message& message, const SendRequest& request,
+                                           const Part& part, PathId path, uint8_t* buffer) {
+  const Operation operation = request.operation;
+  if (awaits_answer(operation)) return write_question(cx, message, request, part, path, buffer);
+  const Path& chosen = cx.paths.at(path);
+  const bool writes = is_strict_mrc(operation);
+  const bool immediate = part.last && (operation == Operation::kWriteImm || operation == Operation::kSendImm);
+  const bool invalidate = part.last && operation == Operation::kSendInvalidate;
+  const uint32_t pad = config_->interop.pad_bytes(part.bytes);
+  Bth bth;
+  bth.opcode = message_opcode(operation, part.first, part.last);
+  bth.pad_bytes = static_cast<uint8_t>(pad);
+  // Also while it is not known yet what the peer can do: an event that does not come is a program that sleeps
+  // on.
+  bth.solicited = (request.flags & kSolicited) != 0 && part.last && consumes_receive(operation) &&
+                  cx.connection.extension != PeerExtension::kRefused;
+  const Xeth xeth{request.named_queue()};
+  FrameWriter frame =
+      begin_packet(cx, *config_, chosen, buffer, part, bth, {message.receive_msn, message.msn},
+                   cx.connection.xrc ? &xeth : nullptr,
+                   Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + part.bytes + pad);
+  // A SEND has no remote address: its packets say where in the message they belong. And no key: the last one
+  // says what its sender has received, for the program that reads this message may have been answered by it,
+  // and must find its own request complete. An ACK beside it could come by a slower path, or not at all.
+  frame.add(writes ? Reth{request.remote_address + part.offset, request.remote_key, request.bytes}
+                   : Reth{part.offset, MemoryKey{part.last ? answers_->owed.done_word() : 0}, request.bytes});
+  if (immediate) frame.add_immediate(request.immediate);
+  if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
+  frame.end_headers();
+  if (part.place == nullptr) [[unlikely]]
+    return write_gathered(cx, request, part, chosen.plane, frame);
+  const uint32_t losses = cx.services.memory.losses();
+  frame.add_payload(part.place, part.bytes);
+  if (cx.services.memory.losses() != losses) return lose_memory();
+  cx.services.transmitter.commit(chosen.plane, frame.finish(pad));
+  return true;
+}
+
+// The rest of it where the data have to be looked for. By value: see FrameWriter.
+[[gnu::noinline]] bool Requester::write_gathered(Context& cx, const SendRequest& request, const Part& part,
+                                                 Plane plane, FrameWriter frame) {
+  if (!gather(cx, request, part.offset, part.bytes, &frame)) return lose_memory();
+  cx.services.transmitter.commit(plane, frame.finish(config_->interop.pad_bytes(part.bytes)));
+  return true;
+}
+
+// The memory was taken away under a request that had passed its check.
+bool Requester::lose_memory() {
+  failure_ = CompletionStatus::kLocalProtectionError;
+  return false;
+}
+
+// READs, atomics and FLUSHes: a header that says what is wanted, and no data.
+bool Requester::write_question(Context& cx, const Message& message, const SendRequest& request,
+                               const Part& part, PathId path, uint8_t* buffer) {
+  const Operation operation = request.operation;
+  uint64_t value = request.compare_add;
+  if (operation == Operation::kAtomicWrite && !gather(cx, request, reinterpret_cast<uint8_t*>(&value)))
+    return lose_memory();
+  const Path& chosen = cx.paths.at(path);
+  Bth bth;
+  bth.opcode = message_opcode(operation, part.first, part.last);
+  const Xeth xeth{request.named_queue()};
+  const size_t bytes = is_atomic(operation)             ? AtomicEth::kBytes
+                       : operation == Operation::kFlush ? Feth::kBytes + Reth::kBytes
+                                                        : Reth::kBytes;
+  const bool names = cx.connection.xrc && operation != Operation::kFlush;  // there is no FLUSH in XRC
+  FrameWriter frame = begin_packet(cx, *config_, chosen, buffer, part, bth,
+                                   {message.receive_msn, message.msn}, names ? &xeth : nullptr, bytes);
+  if (is_atomic(operation)) {
+    const bool swap = operation == Operation::kCompareSwap;
+    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : value,
+                        swap ? request.compare_add : 0});
+  } else if (operation == Operation::kFlush) {
+    frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
+    frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
+  } else {
+    frame.add(Reth{request.remote_address, request.remote_key, request.bytes});
+  }
+  frame.end_headers();
+  cx.services.transmitter.commit(chosen.plane, frame.finish(0));
+  return true;
+}
+
+bool Requester::write_response(Context& cx, const Message& message, const Part& part, PathId path,
+                               uint8_t* buffer) {
+  const Response& response = answers_->owed.at(message.index);
+  const Path& chosen = cx.paths.at(path);
+  const Meth meth{message.receive_msn, message.msn};
+  Bth bth;
+  if (response.atomic) {
+    bth.opcode = Opcode::kAtomicAcknowledge;
+    FrameWriter frame =
+        begin_packet(cx, *config_, chosen, buffer, part, bth, meth, nullptr, AtomicAckEth::kBytes);
+    frame.add(AtomicAckEth{response.result});
+    frame.end_headers();
+    cx.services.transmitter.commit(chosen.plane, frame.finish(0));
+    return true;
+  }
+  const uint8_t* from = nullptr;
+  const uint32_t losses = cx.services.memory.losses();
+  if (part.bytes > 0) {
+    from = cx.services.memory.translate(response.key, cx.connection.domain, response.address + part.offset,
+                                        part.bytes, kRemoteRead);
+    if (from == nullptr) {
+      response_fault_ = response.psn;
+      return false;
+    }
+  }
+  const uint32_t pad = config_->interop.pad_bytes(part.bytes);
+  bth.opcode = read_response_opcode(part.first, part.last);
+  bth.pad_bytes = static_cast<uint8_t>(pad);
+  FrameWriter frame =
+      begin_packet(cx, *config_, chosen, buffer, part, bth, meth, nullptr, Reth::kBytes + part.bytes + pad);
+  frame.add(Reth{part.offset, MemoryKey{}, response.bytes});
+  frame.end_headers();
+  if (part.bytes > 0) frame.add_payload(from, part.bytes);
+  if (cx.services.memory.losses() != losses) {
+    response_fault_ = response.psn;
+    return false;
+  }
+  cx.services.transmitter.commit(chosen.plane, frame.finish(pad));
+  return true;
+}
+
+}  // namespace mrc
