@@ -60,6 +60,7 @@ class Transmitter {
   uint8_t* begin(Plane plane, const MacAddress& next_hop) {
     Lane& lane = lanes_[begun_ = lane_to(plane, next_hop)];
     if (lane.staged == lane.acquired && !refill(lane)) return nullptr;
+    if (lane.staged + 1 < lane.acquired) fetch_start(lane.frames[lane.staged + 1].data);
     return lane.frames[lane.staged].data;
   }
   // What begin() gave last, written.
@@ -88,6 +89,12 @@ class Transmitter {
     uint32_t acquired = 0;  // buffers held
     std::array<TxFrame, kBurst> frames{};
   };
+  // Another CPU may have read it last. That it is to be written here soon is said one frame ahead.
+  static void fetch_start(uint8_t* frame) {
+    __builtin_prefetch(frame, 1);
+    __builtin_prefetch(frame + 64, 1);
+    __builtin_prefetch(frame + 128, 1);
+  }
   LaneId lane_of(Carrier& carrier, Plane plane, bool all_planes);
   bool refill(Lane& lane);
   void take_buffers(Lane& lane);
