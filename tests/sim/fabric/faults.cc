@@ -67,6 +67,17 @@ uint32_t FaultPlan::pause(uint32_t host, Picoseconds begin, Picoseconds end) {
   return add(std::move(fault));
 }
 
+void FaultPlan::lose_at_hosts(double share, Picoseconds end) {
+  if (share <= 0) return;
+  Fault fault;
+  fault.kind = FaultKind::kLoss;
+  fault.end = end;
+  fault.probability = share;
+  for (const Link& link : fabric_.links())
+    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
+  add(std::move(fault));
+}
+
 Picoseconds FaultPlan::healed_at() const {
   Picoseconds latest = 0;
   for (const Fault& fault : faults_)

@@ -52,6 +52,8 @@ class FaultPlan {
   uint32_t switch_dead(Tier tier, Plane plane, uint32_t index, Picoseconds begin, Picoseconds end);
   uint32_t port_down(uint32_t host, Plane plane, Picoseconds begin, Picoseconds end);
   uint32_t pause(uint32_t host, Picoseconds begin, Picoseconds end);
+  // So much of what comes to any host is lost on its last hop; nothing is added where that is none.
+  void lose_at_hosts(double share, Picoseconds end = kForever);
 
   const std::vector<Fault>& faults() const { return faults_; }
   bool active(uint32_t id) const { return states_[id].active; }

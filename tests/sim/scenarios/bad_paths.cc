@@ -4,26 +4,13 @@
 #include <utility>
 
 #include "tests/sim/scenarios/rc_baseline.h"
+#include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
 
 namespace {
 
 constexpr Picoseconds kSpoiledAt = 500 * kPerMicrosecond;
-
-WorldConfig two_hosts(uint32_t paths, const ScenarioOptions& options) {
-  WorldConfig config;
-  config.topology.planes = 8;
-  config.topology.leaves = 2;
-  config.topology.hosts_per_leaf = 1;
-  config.topology.spines = 16;
-  config.paths = paths;
-  config.window_packets = 2048;
-  config.srv6 = true;
-  config.apply(options);
-  config.buffer_bytes = options.size.value_or(1u << 20);
-  return config;
-}
 
 Fault lossy_path(World& world, const Path& path, double drop) {
   Fault fault;
@@ -55,7 +42,7 @@ double steady_goodput(const WorldConfig& config, Picoseconds length) {
 
 ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   ScenarioResult result;
-  WorldConfig config = two_hosts(2, options);
+  WorldConfig config = two_fast_hosts(2, options);
   config.backups = 2;
   const double drop = options.loss.value_or(0.2);
   const Picoseconds length = (options.quick ? 4 : 20) * kPerMillisecond;
@@ -98,7 +85,7 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
 
 ScenarioResult run_black_hole(const ScenarioOptions& options) {
   ScenarioResult result;
-  const WorldConfig config = two_hosts(16, options);
+  const WorldConfig config = two_fast_hosts(16, options);
   const Picoseconds length = (options.quick ? 4 : 20) * kPerMillisecond;
   const double baseline = steady_goodput(config, length);
 

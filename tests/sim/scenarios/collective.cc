@@ -7,20 +7,6 @@
 
 namespace mrc::sim {
 
-namespace {
-
-void lose_at_hosts(World& world, double loss) {
-  if (loss <= 0) return;
-  Fault fault;
-  fault.kind = FaultKind::kLoss;
-  fault.probability = loss;
-  for (const Link& link : world.fabric().links())
-    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
-  world.faults().add(std::move(fault));
-}
-
-}  // namespace
-
 ScenarioResult run_collective(const ScenarioOptions& options) {
   ScenarioResult result;
   const uint32_t hosts = options.hosts.value_or(options.quick ? 16 : 32);
@@ -45,7 +31,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         config.queue_pairs_per_host = 2;
         config.lossy_wires = loss > 0;
         World world(config.speaking(transport));
-        lose_at_hosts(world, loss);
+        world.faults().lose_at_hosts(loss);
         Ring ring(world, hosts, size);
         const bool done = world.run_until_done(kPerSecond);
         const double taken = done ? to_microseconds(ring.taken()) : 1e9;
@@ -67,7 +53,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
         config.queue_pairs_per_host = 2 * (hosts - 1);
         config.lossy_wires = loss > 0;
         World world(config.speaking(transport));
-        lose_at_hosts(world, loss);
+        world.faults().lose_at_hosts(loss);
         StreamConfig stream;
         stream.message_bytes = size / hosts;
         stream.depth = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/sim/scenarios/rc_baseline.h"
+#include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
 
@@ -10,20 +11,6 @@ namespace {
 
 constexpr Picoseconds kWarmUp = kPerMillisecond;
 constexpr Picoseconds kMeterSample = 20 * kPerMicrosecond;
-
-WorldConfig two_hosts(const ScenarioOptions& options) {
-  WorldConfig config;
-  config.topology.planes = 8;
-  config.topology.leaves = 2;
-  config.topology.hosts_per_leaf = 1;
-  config.topology.spines = 16;
-  config.paths = 16;
-  config.window_packets = 2048;
-  config.srv6 = true;  // every spine carries something: with a hash the one that dies may have had no path
-  config.apply(options);
-  config.buffer_bytes = options.size.value_or(1u << 20);
-  return config;
-}
 
 // The same links whatever the streams speak.
 void cut_links(World& world, uint32_t cuts, Picoseconds step, uint64_t seed) {
@@ -57,7 +44,7 @@ void reboot(World& world, Plane plane, uint32_t spine, Picoseconds back) {
 
 ScenarioResult run_link_cuts(const ScenarioOptions& options) {
   ScenarioResult result;
-  const WorldConfig config = two_hosts(options);
+  const WorldConfig config = two_fast_hosts(16, options);
   World world(config);
   world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, kMeterSample);
@@ -85,7 +72,7 @@ ScenarioResult run_link_cuts(const ScenarioOptions& options) {
 
 ScenarioResult run_plane_cut(const ScenarioOptions& options) {
   ScenarioResult result;
-  const WorldConfig config = two_hosts(options);
+  const WorldConfig config = two_fast_hosts(16, options);
   Plot plot{"A plane goes down at 1 ms and comes back", "ms", "Gb/s", {}, true};
   for (const bool silent : {false, true}) {
     World world(config);
@@ -124,7 +111,7 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
 
 ScenarioResult run_spine_reboot(const ScenarioOptions& options) {
   ScenarioResult result;
-  const WorldConfig config = two_hosts(options);
+  const WorldConfig config = two_fast_hosts(16, options);
   World world(config);
   world.add_stream(0, 1, endless(config));
   Meter meter(world, {1}, kMeterSample);

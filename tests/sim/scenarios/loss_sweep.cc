@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "tests/sim/scenarios/world.h"
+#include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
 
@@ -18,19 +18,9 @@ struct Measured {
   std::vector<double> latencies;
 };
 
-void lose_everywhere(World& world, double loss) {
-  if (loss <= 0) return;
-  Fault fault;
-  fault.kind = FaultKind::kLoss;
-  fault.probability = loss;
-  for (const Link& link : world.fabric().links())
-    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
-  world.faults().add(std::move(fault));
-}
-
 Measured measure(const WorldConfig& config, double loss, const StreamConfig& stream, Picoseconds deadline) {
   World world(config);
-  lose_everywhere(world, loss);
+  world.faults().lose_at_hosts(loss);
   const uint32_t to = config.topology.host_count() - 1;
   Stream& measured = world.add_stream(0, to, stream);
   Measured result;
@@ -55,12 +45,7 @@ std::string percent(double loss) {
 
 ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
   ScenarioResult result;
-  WorldConfig config;
-  config.topology.planes = 8;
-  config.topology.leaves = 2;
-  config.topology.hosts_per_leaf = 1;
-  config.topology.spines = 16;
-  config.paths = 16;
+  WorldConfig config = two_hosts(8, 16);
   config.window_packets = 2048;
   config.queue_pairs_per_host = 1;
   config.apply(options);

@@ -2,31 +2,10 @@
 // What goes twice where packets are lost: the end of what there is to send, and nothing else.
 #include <gtest/gtest.h>
 
-#include "tests/sim/scenarios/world.h"
+#include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
 namespace {
-
-WorldConfig two_hosts() {
-  WorldConfig config;
-  config.topology.planes = 4;
-  config.topology.leaves = 2;
-  config.topology.hosts_per_leaf = 1;
-  config.topology.spines = 8;
-  config.paths = 8;
-  config.buffer_bytes = 1 << 20;
-  config.apply({});
-  return config;
-}
-
-void lose(World& world, double share) {
-  Fault fault;
-  fault.kind = FaultKind::kLoss;
-  fault.probability = share;
-  for (const Link& link : world.fabric().links())
-    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
-  world.faults().add(std::move(fault));
-}
 
 // One message at a time: between two of them there is nothing to send.
 StreamConfig one_by_one(uint32_t messages, uint32_t bytes) {
@@ -44,7 +23,7 @@ struct Seen {
 
 Seen run(const WorldConfig& config, double loss, const StreamConfig& config_of_stream) {
   World world(config);
-  if (loss > 0) lose(world, loss);
+  world.faults().lose_at_hosts(loss);
   Stream& stream = world.add_stream(0, 1, config_of_stream);
   EXPECT_TRUE(world.run_until_done(5 * kPerSecond));
   EXPECT_EQ(world.failures(), 0u);
@@ -52,7 +31,7 @@ Seen run(const WorldConfig& config, double loss, const StreamConfig& config_of_s
 }
 
 TEST(Copies, NothingGoesTwiceWhereNothingIsLost) {
-  const Seen seen = run(two_hosts(), 0, one_by_one(500, 64 << 10));
+  const Seen seen = run(two_hosts(4), 0, one_by_one(500, 64 << 10));
   EXPECT_EQ(seen.counters.copies_sent, 0u);
   EXPECT_EQ(seen.counters.duplicates, 0u);
 }
@@ -62,7 +41,7 @@ TEST(Copies, NothingGoesTwiceWhileThereIsMoreToSend) {
   stream.messages = 400;
   stream.message_bytes = 1 << 20;
   stream.depth = 8;
-  const Seen seen = run(two_hosts(), 0.001, stream);
+  const Seen seen = run(two_hosts(4), 0.001, stream);
   EXPECT_GT(seen.counters.retransmits(), 20u) << "the test tests nothing";
   EXPECT_LT(seen.counters.copies_sent, seen.counters.data_packets_sent / 20);
 }
@@ -70,15 +49,15 @@ TEST(Copies, NothingGoesTwiceWhileThereIsMoreToSend) {
 // A loss costs the time that a copy waits, and no more round trips.
 TEST(Copies, ALossAtTheEndCostsNoRoundTrip) {
   const StreamConfig stream = one_by_one(4000, 16 << 10);
-  const double lossless = percentile(run(two_hosts(), 0, stream).times, 0.999);
-  const Seen seen = run(two_hosts(), 0.002, stream);
+  const double lossless = percentile(run(two_hosts(4), 0, stream).times, 0.999);
+  const Seen seen = run(two_hosts(4), 0.002, stream);
   EXPECT_GT(seen.counters.copies_sent, seen.counters.data_packets_sent / 2);
   EXPECT_LT(percentile(seen.times, 0.99), 1.25 * lossless);
   EXPECT_LT(percentile(seen.times, 0.995), 1.5 * lossless);
 }
 
 TEST(Copies, CanBeSwitchedOff) {
-  WorldConfig config = two_hosts();
+  WorldConfig config = two_hosts(4);
   config.spare_copies = false;
   const Seen seen = run(config, 0.002, one_by_one(2000, 16 << 10));
   EXPECT_EQ(seen.counters.copies_sent, 0u);
@@ -87,14 +66,8 @@ TEST(Copies, CanBeSwitchedOff) {
 
 // Losses are forgotten.
 TEST(Copies, EndWhenNothingIsLostAnyMore) {
-  World world(two_hosts());
-  Fault fault;
-  fault.kind = FaultKind::kLoss;
-  fault.probability = 0.02;
-  fault.end = 5 * kPerMillisecond;
-  for (const Link& link : world.fabric().links())
-    if (link.kind == Link::Kind::kHost) fault.channels.push_back(link.down_channel);
-  world.faults().add(std::move(fault));
+  World world(two_hosts(4));
+  world.faults().lose_at_hosts(0.02, 5 * kPerMillisecond);
   world.add_stream(0, 1, one_by_one(40000, 16 << 10));
   world.run_until(10 * kPerMillisecond);
   EXPECT_GT(world.counters().copies_sent, 100u);
@@ -108,8 +81,8 @@ TEST(Copies, EndWhenNothingIsLostAnyMore) {
 
 // A path that swallows everything is found although copies make up for it.
 TEST(Copies, DoNotHideADeadPath) {
-  World world(two_hosts());
-  lose(world, 0.001);
+  World world(two_hosts(4));
+  world.faults().lose_at_hosts(0.001);
   world.add_stream(0, 1, one_by_one(20000, 16 << 10));
   world.run_until(20 * kPerMillisecond);
   EXPECT_GT(world.counters().copies_sent, 0u);

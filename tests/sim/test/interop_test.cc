@@ -60,12 +60,7 @@ TEST_P(Readings, CompleteWithLossAndTrimming) {
     if ((host == 0) == at_the_target) config.interop_at[host] = other;
   config.apply({});
   World world(config);
-  Fault loss;
-  loss.kind = FaultKind::kLoss;
-  loss.probability = 0.01;
-  for (const Link& link : world.fabric().links())
-    if (link.kind == Link::Kind::kHost) loss.channels.push_back(link.down_channel);
-  world.faults().add(std::move(loss));
+  world.faults().lose_at_hosts(0.01);
   StreamConfig stream;
   stream.message_bytes = 400'001;  // has a pad
   stream.messages = 2;

@@ -3,22 +3,10 @@
 // tell causes apart.
 #include <gtest/gtest.h>
 
-#include "tests/sim/scenarios/world.h"
+#include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
 namespace {
-
-WorldConfig two_hosts(uint32_t planes) {
-  WorldConfig config;
-  config.topology.planes = planes;
-  config.topology.leaves = 2;
-  config.topology.hosts_per_leaf = 1;
-  config.topology.spines = 8;
-  config.paths = 8;
-  config.buffer_bytes = 1 << 20;
-  config.apply({});
-  return config;
-}
 
 StreamConfig endless() {
   StreamConfig stream;
