@@ -44,7 +44,8 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
 
 void MrcTransport::start_sending(Psn first, uint64_t send_index, Services& services) {
   if (sending_) return;  // it has answered already, by the PSN that the peer expected
-  requester_.reset(services.config, shares_window() ? &peer_->controller : &own_controller_, first);
+  requester_.reset(services.config, shares_window() ? &peer_->controller : &own_controller_, &peer_->losses,
+                   first);
   requester_.set_mpr(connection_.send_mpr);
   requester_.follow_probes(paths_);
   requester_.skip_to(send_index);

@@ -16,7 +16,8 @@ namespace {
 constexpr uint64_t kPlanePacketsAlways = 8;
 }
 
-void Requester::reset(const TransportConfig& config, CongestionController* control, Psn first) {
+void Requester::reset(const TransportConfig& config, CongestionController* control, LossMemory* losses,
+                      Psn first) {
   // Memory is kept: who connects again needs no more of it.
   Requester fresh(*answers_);
   fresh.retry_ = retry_;
@@ -29,6 +30,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   sent_.reset(config.window_packets, first);
   next_copy_ = first;
   control_ = control;
+  losses_ = losses;
   messages_.clear();
   messages_.make_first();
   suspects_.clear();
@@ -268,7 +270,7 @@ void Requester::fail_locally(Context& cx, CompletionStatus status) {
   if (part.last) {
     ++message_;
     started_ = false;
-    plan_copies(cx, message.first_psn);
+    plan_copies(cx, message.first_psn, static_cast<uint32_t>(psn - message.first_psn) + 1);
   }
   return true;
 }
@@ -287,7 +289,7 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
   ++cx.services.counters.retransmissions_sent;
-  plan_copies(cx, psn);
+  plan_copies(cx, psn, 0);
   if (psn == sent_.oldest()) unmoved_.restart(cx.now);
   return true;
 }

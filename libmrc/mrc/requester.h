@@ -14,6 +14,7 @@
 #include "libmrc/containers/growing_ring.h"
 #include "libmrc/mrc/answers.h"
 #include "libmrc/path/retransmit_cause.h"
+#include "libmrc/peer/loss_memory.h"
 #include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
@@ -27,8 +28,8 @@ namespace mrc {
 class Requester {
  public:
   explicit Requester(Answers& answers) : answers_(&answers) {}  // which outlive it
-  // `control` is the peer's or the queue pair's own; it outlives the requester.
-  void reset(const TransportConfig& config, CongestionController* control, Psn first);
+  // `control` is the peer's or the queue pair's own, `losses` the peer's; both outlive the requester.
+  void reset(const TransportConfig& config, CongestionController* control, LossMemory* losses, Psn first);
   void skip_to(uint64_t send_index) { cursor_ = send_index; }  // requests before it are gone
   // Takes what is in flight out of congestion control's books; nothing will be heard of it any more.
   void abandon();
@@ -155,12 +156,11 @@ class Requester {
   bool can_follow(const Context& cx) const;
 
   // Copies, see requester_copies.cc.
-  static bool copies_help(const Context& cx) {
-    return cx.services.counters.data_packets_sent < cx.services.copies_until;
-  }
-  void plan_copies(const Context& cx, Psn from) {
-    if (!copies_help(cx)) [[likely]]
+  // Of what begins here; so many packets of it are new.
+  void plan_copies(const Context& cx, Psn from, uint32_t packets) {
+    if (!losses_->remembers()) [[likely]]
       return;
+    losses_->sent(packets);
     if (from < next_copy_) next_copy_ = from;
     if (!copies_due_) copy_at_ = std::min(copy_at_, cx.now + copy_delay());
   }
@@ -172,8 +172,8 @@ class Requester {
   bool find_copy(const Context& cx);
   bool send_copy(Context& cx, PathId path, uint8_t* buffer);
   bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
-  void on_news_of_copy(Context& cx, const SentPacket& packet) const;
-  void note_loss(Context& cx) const;
+  void on_news_of_copy(const SentPacket& packet) const;
+  void note_loss() const;
 
   // Packets, see requester_packets.cc. False: memory has gone; nothing is to be sent.
   bool write_again(Context& cx, const Message& message, Psn psn, PathId path, uint8_t* buffer);
@@ -244,6 +244,7 @@ class Requester {
   const TransportConfig* config_ = nullptr;
   SentPackets sent_;
   CongestionController* control_ = nullptr;
+  LossMemory* losses_ = nullptr;
   RetryPolicy retry_;
   RttEstimator rtt_;
   PlaneRtt plane_rtt_;

@@ -10,8 +10,6 @@
 namespace mrc {
 
 namespace {
-// One loss in so many packets is reason enough.
-constexpr uint64_t kLossMemory = 1 << 16;
 // Of the shortest round trip. As long as this a copy waits, so that the answer to the first can be told from
 // its own, and the paths can still be judged.
 constexpr Nanoseconds kDelayShare = 8;
@@ -25,8 +23,8 @@ bool is_witness(const PathSet& paths, const SentPacket& packet) {
 }
 }  // namespace
 
-void Requester::note_loss(Context& cx) const {
-  if (config_->spare_copies) cx.services.copies_until = cx.services.counters.data_packets_sent + kLossMemory;
+void Requester::note_loss() const {
+  if (config_->spare_copies) losses_->lost();
 }
 
 Nanoseconds Requester::copy_delay() const {
@@ -39,7 +37,7 @@ Nanoseconds Requester::copy_delay() const {
 bool Requester::find_copy(const Context& cx) {
   if (!copies_due_) return false;
   if (next_copy_ < sent_.oldest()) next_copy_ = sent_.oldest();
-  for (; copies_help(cx) && next_copy_ < sent_.next() && within_mpr(next_copy_); ++next_copy_) {
+  for (; losses_->remembers() && next_copy_ < sent_.next() && within_mpr(next_copy_); ++next_copy_) {
     const SentPacket& packet = sent_.at(next_copy_);
     if (packet.state != PacketState::kInFlight || packet.copied || is_witness(cx.paths, packet)) continue;
     const bool fits = 2 * control_->inflight() <= control_->cwnd();
@@ -77,8 +75,8 @@ bool Requester::is_news_of_first(const SentPacket& packet, Nanoseconds now) cons
 
 // The copy has made the peer speak, and nothing had been heard of the first: it was lost. That is not held
 // against its path, for some are just late.
-void Requester::on_news_of_copy(Context& cx, const SentPacket& packet) const {
-  if (packet.state == PacketState::kInFlight && packet.transmissions == 1) note_loss(cx);
+void Requester::on_news_of_copy(const SentPacket& packet) const {
+  if (packet.state == PacketState::kInFlight && packet.transmissions == 1) note_loss();
 }
 
 }  // namespace mrc

@@ -15,6 +15,7 @@
 #include "libmrc/containers/linked_list.h"
 #include "libmrc/path/path_set.h"
 #include "libmrc/peer/known_speakers.h"
+#include "libmrc/peer/loss_memory.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -30,6 +31,7 @@ struct Peer {
   uint32_t index = 0;    // small and unique among the living
   uint32_t users = 0;
   CongestionController controller;
+  LossMemory losses;       // of all its queue pairs
   bool ports_told = true;  // it knows which of our ports are usable
   uint32_t ports_attempts = 0;
   Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never

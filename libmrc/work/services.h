@@ -42,8 +42,6 @@ struct Services {
   Disorder* disorder = nullptr;  // null: WRITEs are placed as they come
   uint32_t receiving = 0;        // queue pairs that something came for within a millisecond, of late
   Pauses pauses{};
-  // Something was lost of late: so far, in data packets sent, what is under way may go twice.
-  uint64_t copies_until = 0;
 };
 
 // The source address of an outer header around packets of `inner`.

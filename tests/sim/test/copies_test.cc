@@ -79,6 +79,23 @@ TEST(Copies, EndWhenNothingIsLostAnyMore) {
   EXPECT_GT(world.counters().data_packets_sent, packets);
 }
 
+// What is lost on the way to one host says nothing about the way to another.
+TEST(Copies, OnlyForTheHostToWhichPacketsAreLost) {
+  WorldConfig config = two_hosts(4);
+  config.topology.hosts_per_leaf = 2;
+  config.apply({});
+  World world(config);
+  Fault fault;
+  fault.probability = 0.01;
+  for (Plane plane = 0; plane < config.topology.planes; ++plane)
+    fault.channels.push_back(world.fabric().host_link(2, plane).down_channel);
+  world.faults().add(std::move(fault));
+  for (const uint32_t to : {2u, 3u}) world.add_stream(0, to, one_by_one(1000, 16 << 10));
+  EXPECT_TRUE(world.run_until_done(kPerSecond));
+  EXPECT_GT(world.fabric().host(2).engine().counters().duplicates, 1000u) << "the test tests nothing";
+  EXPECT_EQ(world.fabric().host(3).engine().counters().duplicates, 0u);
+}
+
 // A path that swallows everything is found although copies make up for it.
 TEST(Copies, DoNotHideADeadPath) {
   World world(two_hosts(4));
