@@ -79,8 +79,8 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   sack.source_qpn_low = static_cast<uint16_t>(cx.connection.local_qpn.value());
   sack.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   sack.cumulative_psn = window_.cumulative();
-  // A probe asks what is missing: report from the first gap on.
-  const ReceiveWindow::Report report = probe ? window_.report_from(window_.expected()) : window_.report();
+  // A probe asks what is missing, not what is new.
+  const ReceiveWindow::Report report = probe ? window_.report_again() : window_.report();
   sack.bitmap_offset = report.offset;
   sack.bitmap = report.bitmap;
   sack.timestamp = trigger.timestamp;  // MRC 12.S10: and the next three

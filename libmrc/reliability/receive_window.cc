@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/reliability/receive_window.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 
@@ -15,17 +16,28 @@ void ReceiveWindow::reset(uint32_t capacity, Psn first) {
   assert(std::has_single_bit(capacity) && capacity >= kBitmapBits);
   passing_.assign(capacity, kNothing);
   mask_ = capacity - 1;
-  cumulative_ = highest_ = lowest_unreported_ = first - 1;
+  cumulative_ = highest_ = lowest_unreported_ = next_again_ = first - 1;
   held_ = 0;
 }
 
 ReceiveWindow::Report ReceiveWindow::report() {
   if (held_ == 0) return {1, 0};
   // MRC 3.2: from the lowest packet not yet told of, but not so far up that the bitmap would stand empty.
-  Psn base = lowest_unreported_ > cumulative_ ? lowest_unreported_ : expected();
-  const Psn last_useful = highest_ - (kBitmapBits - 1);
-  if (base > last_useful) base = last_useful > cumulative_ ? last_useful : expected();
+  if (lowest_unreported_ <= cumulative_) return report_again();
+  return report_from(std::min(lowest_unreported_, last_base()));
+}
+
+// A SACK that was lost told of packets that no other one told of. So all are told again, part by part.
+ReceiveWindow::Report ReceiveWindow::report_again() {
+  if (next_again_ <= cumulative_ || next_again_ > highest_) next_again_ = expected();
+  const Psn base = std::min(next_again_, last_base());
+  next_again_ = base + kBitmapBits;
   return report_from(base);
+}
+
+Psn ReceiveWindow::last_base() const {
+  const Psn base = highest_ - (kBitmapBits - 1);
+  return base > cumulative_ ? base : expected();
 }
 
 ReceiveWindow::Report ReceiveWindow::report_from(Psn base) {

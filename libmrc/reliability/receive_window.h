@@ -69,15 +69,19 @@ class ReceiveWindow {
   };
   // MRC 3.2: what the next SACK tells.
   Report report();
-  // The same from a given PSN on, for SACKs that must cover it (a marked packet, a probe).
-  Report report_from(Psn base);
+  // The next part of what was told before.
+  Report report_again();
 
  private:
+  Report report_from(Psn base);
+  Psn last_base() const;  // a bitmap further up would end behind the highest packet
+
   std::vector<uint8_t> passing_;  // by PSN; 0 = not received
   uint32_t mask_ = 0;
   Psn cumulative_;
   Psn highest_;
   Psn lowest_unreported_;  // lowest packet above the cumulative PSN that no SACK has told of
+  Psn next_again_;         // where the next part begins that is told again
   uint32_t held_ = 0;
 };
 

@@ -51,7 +51,7 @@ TEST(ReceiveWindow, ReportsLeastSignificantBitFirst) {
   window.reset(128, Psn(0xFFFFFE));
   window.record(Psn(0xFFFFFF), 0);
   window.record(Psn(1), 0);
-  const auto report = window.report_from(window.expected());
+  const auto report = window.report_again();
   EXPECT_EQ(report.offset, 1);
   EXPECT_EQ(report.bitmap, 0b1010u);
 }
@@ -66,6 +66,27 @@ TEST(ReceiveWindow, CoversTheHighestPacket) {  // MRC 3.2 [P]: base at most max_
   const Psn base = window.cumulative() + second.offset;
   EXPECT_EQ(base + 63, Psn(100));
   EXPECT_EQ(second.bitmap >> 63, 1u);
+}
+
+// A SACK may be lost, and with it what only it told.
+TEST(ReceiveWindow, AllIsToldAgainPartByPart) {
+  ReceiveWindow window;
+  window.reset(1024, Psn(0));
+  std::set<uint32_t> arrived;
+  for (uint32_t psn = 1; psn <= 300; psn += 1 + psn % 3) {
+    window.record(Psn(psn), 0);
+    arrived.insert(psn);
+  }
+  for (int i = 0; i < 10; ++i) window.report();  // all lost
+  for (const bool asked : {true, false}) {
+    std::set<uint32_t> told;
+    for (int i = 0; i < 5; ++i) {
+      const auto report = asked ? window.report_again() : window.report();
+      for (int bit = 0; bit < 64; ++bit)
+        if ((report.bitmap >> bit & 1) != 0) told.insert((window.cumulative() + report.offset + bit).value());
+    }
+    EXPECT_EQ(told, arrived);
+  }
 }
 
 // Whatever arrives in whatever order: all reports together tell exactly what arrived.
