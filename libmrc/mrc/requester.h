@@ -214,6 +214,7 @@ class Requester {
   void tell_control(Context& cx, SackSignal signal);
 
   // Waiting.
+  void ask(Context& cx, uint32_t gone);
   void send_probe(Context& cx, PathId path);
   void remember(const Probe& probe) noexcept;
   void nudge(Context& cx);

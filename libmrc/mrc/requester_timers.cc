@@ -100,10 +100,9 @@ void Requester::on_timer(Context& cx) {
     if (sent_.outstanding() == 0) {
       asked_at_ = cx.now;
       nudge(cx);
+      ask(cx, 1);
     } else if (sent_.in_flight() > 0 || sent_.lost() == 0) {  // or only the cumulative PSN was not heard of
-      for (uint32_t i = 0; i < std::min(silences_, kQuestionsMax); ++i)
-        if (const PathId path = cx.paths.next_in_use(cx.connection.resolved); path != kNoPath)
-          send_probe(cx, path);
+      ask(cx, 0);
     }
   }
   for (size_t i = 0; i < kPathProbesPerCall; ++i) {
@@ -137,6 +136,13 @@ void Requester::on_pause(Nanoseconds away, Nanoseconds now) {
   awake_since_ = now;
   unmoved_.excuse(away, now, retry_.timeout());
   quiet_.excuse(away, now, silence_allowed());
+}
+
+// By one more path after every silence; so many have gone already.
+void Requester::ask(Context& cx, uint32_t gone) {
+  for (uint32_t i = gone; i < std::min(silences_, kQuestionsMax); ++i)
+    if (const PathId path = cx.paths.next_in_use(cx.connection.resolved); path != kNoPath)
+      send_probe(cx, path);
 }
 
 // MRC 12.R11, 1.6: asks the responder for a SACK by this path, without using a PSN.
