@@ -69,8 +69,14 @@ void Requester::heard(Context& cx) {
   } else if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
-    // Also what this host slept through: rather too long than too short.
-    plane_rtt_.sample(packet.plane, cx.now - packet.sent_at);
+    // Also what this host slept through: rather too long than too short. But what nobody missed may have been
+    // there for long, and the SACK that told it was lost.
+    const Nanoseconds took = cx.now - packet.sent_at;
+    const Nanoseconds usual = 2 * rtt_.smoothed();
+    if (took <= usual || packet.suspect)
+      plane_rtt_.sample(packet.plane, took);
+    else
+      plane_rtt_.at_least(packet.plane, usual);
   }
   return true;
 }
@@ -204,7 +210,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
       cx.paths.delivered(path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
       newest_rtt_ = measure(cx.now, sent.sent_at);
-      if (sent.copied) plane_rtt_.sample(sent.plane, cx.now - sent.sent_at);
+      plane_rtt_.sample(sent.plane, cx.now - sent.sent_at);
       newest_rtt_short_ = sent.bytes < cx.connection.mtu;
     }
   }

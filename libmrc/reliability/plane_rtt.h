@@ -3,6 +3,7 @@
 // and a packet that waits in the longest one is not lost because those of the others have overtaken it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 
 #include "libmrc/wire/identifiers.h"
@@ -17,6 +18,7 @@ class PlaneRtt {
     Nanoseconds& recent = recent_[plane];
     recent = rtt >= recent ? rtt : recent - ((recent - rtt) >> 3);
   }
+  void at_least(Plane plane, Nanoseconds rtt) { recent_[plane] = std::max(recent_[plane], rtt); }
   Nanoseconds recent(Plane plane) const { return recent_[plane]; }
 
  private:

@@ -31,6 +31,33 @@ TEST(Recovery, GapsAreRememberedAcrossBitmaps) {
   EXPECT_EQ(stream.queue_pair().mrc()->requester().sent().lost(), 0u);
 }
 
+// However many are lost, repetitions and what is said about them too: each is found by what arrives behind
+// it or by asking, long before the timer, and few go again that had arrived.
+TEST(Recovery, NoLostPacketWaitsForItsTimeout) {
+  for (const uint32_t message_bytes : {64u << 10, 1u << 20}) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      WorldConfig config = two_hosts(4);
+      config.spare_copies = false;
+      ScenarioOptions options;
+      options.seed = seed;
+      config.apply(options);
+      World world(config);
+      world.faults().lose_at_hosts(0.35);
+      StreamConfig stream;
+      stream.message_bytes = message_bytes;
+      stream.messages = (20u << 20) / message_bytes;
+      stream.depth = (4u << 20) / message_bytes;
+      world.add_stream(0, 1, stream);
+      EXPECT_TRUE(world.run_until_done(kPerSecond));
+      EXPECT_EQ(world.failures(), 0u);
+      const Counters counted = world.counters();
+      EXPECT_EQ(counted.retransmits_timeout, 0u) << message_bytes << " bytes, seed " << seed;
+      EXPECT_GT(counted.retransmits(), 1500u) << "the test tests nothing";
+      EXPECT_LT(counted.duplicates, counted.retransmits() / 20);
+    }
+  }
+}
+
 // The link that breaks may be the one by which all answers come back. The requester hears nothing then, and
 // has to find out although nothing of what it sends by the other paths is lost.
 TEST(Recovery, AnswersFindAnotherPath) {
