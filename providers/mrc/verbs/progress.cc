@@ -56,6 +56,8 @@ constexpr Nanoseconds kShortYield = kMicrosecond;
 // a one would give the CPU away altogether.
 constexpr Nanoseconds kLongYield = 500 * kMicrosecond;
 constexpr Nanoseconds kYieldPauseMax = 5 * kMillisecond;
+// Who cannot have the engine for so long gives way: the thread that has it has no CPU, and waits for ours.
+constexpr Nanoseconds kKeptOutMax = 20 * kMicrosecond;
 // With such company the background thread naps instead: who wakes up is let in at once.
 constexpr Nanoseconds kNapInCompany = 20 * kMicrosecond;
 constexpr Nanoseconds kCompanyMemory = 10 * kMillisecond;
@@ -77,6 +79,8 @@ struct Poller {
   Nanoseconds patience = kPatienceMin;
   Nanoseconds vain_since = 0;       // when it began to poll in vain; 0 = it does not
   Nanoseconds no_yield_before = 0;  // its last yield took too long
+  Nanoseconds kept_out_since =
+      0;  // when it last began to find the engine with another thread; 0 = it has had it
 };
 constinit thread_local Poller t_poller;
 
@@ -209,7 +213,12 @@ void Progress::say_last_words() {
   const Nanoseconds now = now_if_known != 0 ? now_if_known : clock_now();
   Poller& self = t_poller;
   if (self.vain_since == 0) self.vain_since = now;
-  if (now < self.vain_since + self.patience || now < self.no_yield_before) return false;
+  if (now_if_known != 0)
+    self.kept_out_since = 0;
+  else if (self.kept_out_since == 0)
+    self.kept_out_since = now;
+  const bool kept_out = now_if_known == 0 && now >= self.kept_out_since + kKeptOutMax;
+  if (!kept_out && (now < self.vain_since + self.patience || now < self.no_yield_before)) return false;
   const Nanoseconds lost = yield_for(now, &self.vain_since);
   // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
   const bool shared = lost >= kShortYield;
@@ -217,7 +226,8 @@ void Progress::say_last_words() {
   self.patience = shared ? 0 : std::clamp(2 * self.patience, kPatienceMin, kPatienceMax);
   // Unless those who had it poll, too, and have run our engine meanwhile: what we wait for is theirs to do.
   const bool driven = application_drove_.load(std::memory_order_relaxed) > now;
-  if (lost > kLongYield && !driven) self.no_yield_before = self.vain_since + std::min(lost, kYieldPauseMax);
+  if (lost > kLongYield && !driven && !kept_out)
+    self.no_yield_before = self.vain_since + std::min(lost, kYieldPauseMax);
   return shared;
 }
 
