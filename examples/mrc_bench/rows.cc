@@ -84,8 +84,11 @@ class Maker {
       text.erase(at, scale_.scratch.size() + 1);
     return text;
   }
+  // A multiple of what perftest posts at once.
   std::string times(double per_second) const {
-    return std::to_string(std::max(1000L, static_cast<long>(scale_.seconds * per_second)));
+    constexpr long kPosted = 32;
+    return std::to_string(
+        std::max(1024L, static_cast<long>(scale_.seconds * per_second) / kPosted * kPosted));
   }
 
   // `with`: of the environment. Shown as people would type it.
