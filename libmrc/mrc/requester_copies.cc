@@ -2,7 +2,8 @@
 // [P] What is sent twice. A loss is heard of after a round trip, and repaired after another one.
 // Behind the end of what there is to send nothing even shows that something is missing. So where packets
 // are lost, and there is nothing new to send, what is under way goes once more, by other paths. That costs
-// what nobody else asked for: not more than the window, and only until something is heard of it.
+// what nobody else asked for: not more than a quarter above the window, and only until something is heard of
+// it.
 #include <algorithm>
 
 #include "libmrc/mrc/requester.h"
@@ -13,6 +14,9 @@ namespace {
 // Of the shortest round trip. As long as this a copy waits, so that the answer to the first can be told from
 // its own, and the paths can still be judged.
 constexpr Nanoseconds kDelayShare = 8;
+// Of the window: more than that under way, and copies wait. With half of it, two messages at once, as behind
+// a step of a collective that was late, were not copied before they were acknowledged.
+constexpr uint64_t kWindowEighths = 5;
 // Copies hide what becomes of the first. Where nothing is known to have arrived for so many turns of a path,
 // a packet goes once only, so that it tells.
 constexpr uint64_t kTurnsUnknown = 128;
@@ -40,7 +44,7 @@ bool Requester::find_copy(const Context& cx) {
   for (; losses_->remembers() && next_copy_ < sent_.next() && within_mpr(next_copy_); ++next_copy_) {
     const SentPacket& packet = sent_.at(next_copy_);
     if (packet.state != PacketState::kInFlight || packet.copied || is_witness(cx.paths, packet)) continue;
-    const bool fits = 2 * control_->inflight() <= control_->cwnd();
+    const bool fits = 8 * control_->inflight() <= kWindowEighths * control_->cwnd();
     const Nanoseconds due = packet.sent_at + copy_delay();
     if (fits && cx.now >= due) return true;
     copy_at_ = fits ? due : std::max(due, cx.now + copy_delay());

@@ -56,6 +56,26 @@ TEST(Copies, ALossAtTheEndCostsNoRoundTrip) {
   EXPECT_LT(percentile(seen.times, 0.995), 1.5 * lossless);
 }
 
+// Two messages one behind the other, together less than the window: the second must not keep the first from
+// being copied in time.
+TEST(Copies, TwoMessagesAtOnceAreCopiedBoth) {
+  World world(two_hosts(4));
+  world.faults().lose_at_hosts(0.002);
+  StreamConfig stream;
+  stream.messages = 2000;
+  stream.message_bytes = 256 << 10;
+  stream.depth = 2;
+  stream.manual = true;
+  Stream& both = world.add_stream(0, 1, stream);
+  while (!world.all_done()) {
+    both.send();
+    both.send();
+    world.run_until(world.now() + 50 * kPerMicrosecond);
+  }
+  const Counters counted = world.counters();
+  EXPECT_GT(counted.copies_sent, counted.data_packets_sent / 10 * 9);
+}
+
 TEST(Copies, CanBeSwitchedOff) {
   WorldConfig config = two_hosts(4);
   config.spare_copies = false;
