@@ -156,9 +156,12 @@ class Requester {
   bool can_follow(const Context& cx) const;
 
   // Copies, see requester_copies.cc.
+  bool copies_help(const Context& cx) const {
+    return losses_->remembers() || cx.services.lossy_peers.several(cx.services.counters.data_packets_sent);
+  }
   // Of what begins here; so many packets of it are new.
   void plan_copies(const Context& cx, Psn from, uint32_t packets) {
-    if (!losses_->remembers()) [[likely]]
+    if (!copies_help(cx)) [[likely]]
       return;
     losses_->sent(packets);
     if (from < next_copy_) next_copy_ = from;
@@ -172,8 +175,8 @@ class Requester {
   bool find_copy(const Context& cx);
   bool send_copy(Context& cx, PathId path, uint8_t* buffer);
   bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
-  void on_news_of_copy(const SentPacket& packet) const;
-  void note_loss() const;
+  void on_news_of_copy(Context& cx, const SentPacket& packet) const;
+  void note_loss(Context& cx) const;
 
   // Packets, see requester_packets.cc. False: memory has gone; nothing is to be sent.
   bool write_again(Context& cx, const Message& message, Psn psn, PathId path, uint8_t* buffer);

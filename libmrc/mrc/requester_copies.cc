@@ -27,8 +27,10 @@ bool is_witness(const PathSet& paths, const SentPacket& packet) {
 }
 }  // namespace
 
-void Requester::note_loss() const {
-  if (config_->spare_copies) losses_->lost();
+void Requester::note_loss(Context& cx) const {
+  if (!config_->spare_copies) return;
+  losses_->lost();
+  cx.services.lossy_peers.lost(losses_, cx.services.counters.data_packets_sent);
 }
 
 Nanoseconds Requester::copy_delay() const {
@@ -41,7 +43,7 @@ Nanoseconds Requester::copy_delay() const {
 bool Requester::find_copy(const Context& cx) {
   if (!copies_due_) return false;
   if (next_copy_ < sent_.oldest()) next_copy_ = sent_.oldest();
-  for (; losses_->remembers() && next_copy_ < sent_.next() && within_mpr(next_copy_); ++next_copy_) {
+  for (; copies_help(cx) && next_copy_ < sent_.next() && within_mpr(next_copy_); ++next_copy_) {
     const SentPacket& packet = sent_.at(next_copy_);
     if (packet.state != PacketState::kInFlight || packet.copied || is_witness(cx.paths, packet)) continue;
     const bool fits = 8 * control_->inflight() <= kWindowEighths * control_->cwnd();
@@ -79,8 +81,8 @@ bool Requester::is_news_of_first(const SentPacket& packet, Nanoseconds now) cons
 
 // The copy has made the peer speak, and nothing had been heard of the first: it was lost. That is not held
 // against its path, for some are just late.
-void Requester::on_news_of_copy(const SentPacket& packet) const {
-  if (packet.state == PacketState::kInFlight && packet.transmissions == 1) note_loss();
+void Requester::on_news_of_copy(Context& cx, const SentPacket& packet) const {
+  if (packet.state == PacketState::kInFlight && packet.transmissions == 1) note_loss(cx);
 }
 
 }  // namespace mrc

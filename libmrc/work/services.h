@@ -12,6 +12,7 @@
 #include "libmrc/path/path_source.h"
 #include "libmrc/peer/endpoint_requests.h"
 #include "libmrc/peer/frame_table.h"
+#include "libmrc/peer/loss_memory.h"
 #include "libmrc/peer/peer_table.h"
 #include "libmrc/peer/profile_source.h"
 #include "libmrc/port/counters.h"
@@ -42,6 +43,7 @@ struct Services {
   Disorder* disorder = nullptr;  // null: WRITEs are placed as they come
   uint32_t receiving = 0;        // queue pairs that something came for within a millisecond, of late
   Pauses pauses{};
+  LossyPeers lossy_peers{};
 };
 
 // The source address of an outer header around packets of `inner`.

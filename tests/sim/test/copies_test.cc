@@ -116,6 +116,23 @@ TEST(Copies, OnlyForTheHostToWhichPacketsAreLost) {
   EXPECT_EQ(world.fabric().host(3).engine().counters().duplicates, 0u);
 }
 
+// If it is so with three hosts, it is the network.
+TEST(Copies, ForAllHostsWherePacketsToSeveralAreLost) {
+  WorldConfig config = two_hosts(4);
+  config.topology.hosts_per_leaf = 4;
+  config.apply({});
+  World world(config);
+  Fault fault;
+  fault.probability = 0.01;
+  for (const uint32_t to : {4u, 5u, 6u})
+    for (Plane plane = 0; plane < config.topology.planes; ++plane)
+      fault.channels.push_back(world.fabric().host_link(to, plane).down_channel);
+  world.faults().add(std::move(fault));
+  for (const uint32_t to : {4u, 5u, 6u, 7u}) world.add_stream(0, to, one_by_one(1000, 16 << 10));
+  EXPECT_TRUE(world.run_until_done(kPerSecond));
+  EXPECT_GT(world.fabric().host(7).engine().counters().duplicates, 1000u);
+}
+
 // A path that swallows everything is found although copies make up for it.
 TEST(Copies, DoNotHideADeadPath) {
   World world(two_hosts(4));
