@@ -56,6 +56,7 @@ const std::array<TotalName, kTotalCount> kTotals = {{
     {"retransmits_not_ready", "Packets sent again because the receiver was not ready."},
     {"retransmits_sequence", "Packets of plain RC sent again after a sequence error."},
     {"retransmissions_sent", "Frames of MRC that carried data once more."},
+    {"copies_sent", "Frames of MRC that went twice before anything was known of them."},
     {"retry_exceeded", "Connections given up after too many retries."},
     {"not_ready_sent", "Requests refused because no receive was posted."},
     {"not_ready_received", "Refusals because the peer had no receive posted."},

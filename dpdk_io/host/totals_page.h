@@ -35,6 +35,7 @@ enum class Total : uint8_t {
   kRetransmitsNotReady,
   kRetransmitsSequence,
   kRetransmissionsSent,
+  kCopiesSent,
   kRetryExceeded,
   kNotReadySent,
   kNotReadyReceived,

@@ -32,6 +32,7 @@ TotalValues values_of(const Counters& c) {
           c.retransmits_not_ready,
           c.retransmits_sequence,
           c.retransmissions_sent,
+          c.copies_sent,
           c.retry_exceeded,
           c.not_ready_sent,
           c.not_ready_received,
