@@ -286,8 +286,10 @@ void Requester::judge_suspects(Context& cx) {
       continue;
     }
     // To call it lost takes the whole window. A quarter is enough to leave its path alone until that is
-    // known, for this costs nothing if it was wrong.
-    if (overtaken(cx, packet, reorder_window() / 4)) cx.paths.overdue(packet.path);
+    // known, for this costs nothing if it was wrong; nothing at all where the path has never carried
+    // anything.
+    const bool proven = cx.paths.at(packet.path).delivered_order != 0;
+    if (overtaken(cx, packet, proven ? reorder_window() / 4 : 0)) cx.paths.overdue(packet.path);
     ++under_way;
     if (packet.transmissions == 1) first_late = std::min(first_late, late_at(packet));
   }

@@ -3,6 +3,8 @@
 // tell causes apart.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
@@ -78,6 +80,28 @@ TEST(Recovery, AnswersFindAnotherPath) {
     EXPECT_GT(meter.rate(cut + kPerMillisecond, cut + 1500 * kPerMicrosecond), 0.9 * meter.rate(cut / 2, cut))
         << "seed " << seed;
   }
+}
+
+// A path of which nothing is known is left alone as soon as others have overtaken its first packet: it
+// swallows what was sent in the first round trip, and no more.
+TEST(Recovery, APathThatIsDeadFromTheStartSwallowsOneRoundTrip) {
+  WorldConfig config = two_hosts(4);
+  config.topology.spines = config.paths = 16;
+  config.srv6 = true;
+  config.backups = 0;
+  config.apply({});
+  World world(config);
+  Stream& stream = world.add_stream(0, 1, endless());
+  world.faults().switch_dead(Tier::kSpine, 1, 3, 0, kForever);
+  world.run_until(world.rtt());
+  const PathSet& paths = stream.queue_pair().paths();
+  uint32_t most = 0;  // by any path, before there can be an answer
+  for (size_t i = 0; i < paths.size(); ++i)
+    most = std::max(most, paths.at(PathId(static_cast<uint16_t>(i))).sent);
+  EXPECT_GT(most, 1u);
+  world.run_until(kPerMillisecond);
+  EXPECT_GT(world.fabric().core().trace.data_count(Fate::kLostDown), 0u) << "the test tests nothing";
+  EXPECT_LE(world.fabric().core().trace.data_count(Fate::kLostDown), most);
 }
 
 // A paced sender waits for its turn; the timer that wakes it must not come again before it has sent.
