@@ -97,7 +97,8 @@ uint64_t SelfWriter::run(const std::atomic<bool>& stop) {
   for (uint64_t pair = 0; pair < pairs_.size(); ++pair)
     for (uint32_t i = 0; i < each; ++i) post(pair);
   uint64_t done = 0;
-  while (!stop) done += poll(true);
+  // One at least: a busy machine may have had no CPU for us in a short time.
+  while (!stop || done == 0) done += poll(true);
   for (uint64_t left = each * pairs_.size(); left > 0;) left -= poll(false);
   return done;
 }
