@@ -19,7 +19,9 @@ struct Measured {
 };
 
 Measured measure(const WorldConfig& config, double loss, const StreamConfig& stream, Picoseconds deadline) {
-  World world(config);
+  WorldConfig lossy = config;
+  lossy.lossy_wires = loss > 0;
+  World world(lossy);
   world.faults().lose_at_hosts(loss);
   const uint32_t to = config.topology.host_count() - 1;
   Stream& measured = world.add_stream(0, to, stream);
@@ -62,7 +64,7 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
   if (options.loss) losses = {0, *options.loss};
   Plot plot{"Completion of 64 KiB messages", "microseconds", "share", {}, false};
   const WorldConfig mrc_config = config;
-  for (const Transport& transport : all_transports()) {
+  for (const Transport& transport : all_transports(!options.quick)) {
     config = mrc_config.speaking(transport);
     double lossless = 0;
     double lossless_tail = 0;

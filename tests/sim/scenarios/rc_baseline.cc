@@ -10,7 +10,9 @@ constexpr Picoseconds kSample = 10 * kPerMicrosecond;
 constexpr Picoseconds kAllAttempts = 400 * kPerMillisecond;
 
 void add_rows_of(const RcRun& run, const Transport& transport, ScenarioResult* result, Plot* plot) {
-  World world(run.config.speaking_on_planes(transport));
+  WorldConfig config = run.config.speaking_on_planes(transport);
+  config.lossy_wires = true;  // what breaks loses packets, whatever the network does about queues
+  World world(config);
   Stream& stream = world.add_stream(0, 1, run.stream);
   Meter meter(world, {1}, kSample);
   world.run_until(run.fault_at / 2);
@@ -38,6 +40,8 @@ std::vector<Transport> rc_transports() {
 
 void add_rc_rows(const RcRun& run, ScenarioResult* result, Plot* plot) {
   for (const Transport& transport : rc_transports()) add_rows_of(run, transport, result, plot);
+  if (!run.dcqcn) return;
+  for (const Transport& transport : dcqcn_transports()) add_rows_of(run, transport, result, plot);
 }
 
 const Path& first_path(Stream& stream) {

@@ -21,6 +21,7 @@ struct RcRun {
   // in use.
   std::function<void(World& world, Stream& stream)> plan_faults;
   std::string prefix;  // of the names of the rows
+  bool dcqcn = false;  // with DCQCN too
 };
 
 // Rows for RC with 1, 8 and 16 queue pairs, none with a target, and a line in the plot for each.

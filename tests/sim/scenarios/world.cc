@@ -83,9 +83,11 @@ std::string Transport::name() const {
   return std::string("rc_") + kNetworks[static_cast<size_t>(network)] + std::to_string(queue_pairs) + "qp";
 }
 
-std::vector<Transport> all_transports() {
+std::vector<Transport> all_transports(bool dcqcn) {
   std::vector<Transport> all = {{Protocol::kMrc, 1}};
   for (const uint32_t queue_pairs : {1u, 8u, 16u}) all.push_back({Protocol::kRc, queue_pairs});
+  if (dcqcn)
+    for (const Transport& transport : dcqcn_transports()) all.push_back(transport);
   return all;
 }
 

@@ -33,8 +33,8 @@ struct Transport {
   std::string name() const;
   bool lossless() const { return network != RcNetwork::kPlain; }
 };
-// Those that the engine has: MRC, and RC with 1, 8 and 16 queue pairs.
-std::vector<Transport> all_transports();
+// Those that the engine has: MRC, and RC with 1, 8 and 16 queue pairs; and dcqcn_transports, if asked for.
+std::vector<Transport> all_transports(bool dcqcn = false);
 // RC with 1, 8 and 16 queue pairs and DCQCN over PFC.
 std::vector<Transport> dcqcn_transports();
 // All that is not MRC: plain RC, RC over PFC alone with 1 and 8 queue pairs, and with DCQCN. `few`: of those
