@@ -44,8 +44,9 @@ struct Context {
 };
 
 // A writer for a frame on this path, with ready bytes of this kind in front.
-[[gnu::always_inline]] inline FrameWriter begin_frame(const Context& cx, const Path& path, FrameTemplate PlaneFrames::*kind,
-                               uint8_t* buffer, size_t transport_bytes) {
+[[gnu::always_inline]] inline FrameWriter begin_frame(const Context& cx, const Path& path,
+                                                      FrameTemplate PlaneFrames::*kind, uint8_t* buffer,
+                                                      size_t transport_bytes) {
   FrameWriter frame(buffer, cx.connection.frames[path.plane]->*kind, path.entropy, transport_bytes);
   if (path.has_outer) frame.set_outer_destination(cx.paths.way(path).outer_destination);
   if (path.has_segment) frame.set_segment(cx.paths.way(path).segment);
