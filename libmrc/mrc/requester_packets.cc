@@ -12,7 +12,7 @@ namespace {
 // What every packet of the stream begins with, but for the XETH.
 constexpr size_t kStreamBytes = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
 
-// A frame with these headers, and room for so much behind them.
+// A frame with these headers, and room for so much behind them. Part is the requester's own.
 template <typename Part>
 [[gnu::always_inline]] inline FrameWriter begin_packet(const Context& cx, const TransportConfig& config,
                                                        const Path& path, uint8_t* buffer, const Part& part,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Frames as they leave: all lengths are known at the start, so every header is written once and in order.
-// Only one code lays out Ethernet to UDP, that of the template.
+// The template: the only code that lays out Ethernet to UDP.
 #include "libmrc/wire/frame.h"
 
 #include <bit>

@@ -45,7 +45,7 @@ struct NetworkHeader {
   uint8_t hop_limit = 64;
   uint16_t udp_port = kUdpPort;
   uint16_t partition_key = kPartitionKeyDefault;
-  bool intact = false;  // goes by a carrier that cannot corrupt: its ICRC is left out (zero)
+  bool intact = false;  // goes by a carrier that cannot corrupt: its ICRC is not written
 
   // NOLINTNEXTLINE(modernize-use-nullptr): of the 0 that nobody wrote
   friend auto operator<=>(const NetworkHeader&, const NetworkHeader&) = default;

@@ -2,6 +2,8 @@
 // What goes twice where packets are lost: the end of what there is to send, and nothing else.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+
 #include "tests/sim/scenarios/two_hosts.h"
 
 namespace mrc::sim {
@@ -99,17 +101,22 @@ TEST(Copies, EndWhenNothingIsLostAnyMore) {
   EXPECT_GT(world.counters().data_packets_sent, packets);
 }
 
+void lose_on_the_way_to(World& world, std::initializer_list<uint32_t> hosts) {
+  Fault fault;
+  fault.probability = 0.01;
+  for (const uint32_t to : hosts)
+    for (Plane plane = 0; plane < world.config().topology.planes; ++plane)
+      fault.channels.push_back(world.fabric().host_link(to, plane).down_channel);
+  world.faults().add(std::move(fault));
+}
+
 // What is lost on the way to one host says nothing about the way to another.
 TEST(Copies, OnlyForTheHostToWhichPacketsAreLost) {
   WorldConfig config = two_hosts(4);
   config.topology.hosts_per_leaf = 2;
   config.apply({});
   World world(config);
-  Fault fault;
-  fault.probability = 0.01;
-  for (Plane plane = 0; plane < config.topology.planes; ++plane)
-    fault.channels.push_back(world.fabric().host_link(2, plane).down_channel);
-  world.faults().add(std::move(fault));
+  lose_on_the_way_to(world, {2});
   for (const uint32_t to : {2u, 3u}) world.add_stream(0, to, one_by_one(1000, 16 << 10));
   EXPECT_TRUE(world.run_until_done(kPerSecond));
   EXPECT_GT(world.fabric().host(2).engine().counters().duplicates, 1000u) << "the test tests nothing";
@@ -122,12 +129,7 @@ TEST(Copies, ForAllHostsWherePacketsToSeveralAreLost) {
   config.topology.hosts_per_leaf = 4;
   config.apply({});
   World world(config);
-  Fault fault;
-  fault.probability = 0.01;
-  for (const uint32_t to : {4u, 5u, 6u})
-    for (Plane plane = 0; plane < config.topology.planes; ++plane)
-      fault.channels.push_back(world.fabric().host_link(to, plane).down_channel);
-  world.faults().add(std::move(fault));
+  lose_on_the_way_to(world, {4, 5, 6});
   for (const uint32_t to : {4u, 5u, 6u, 7u}) world.add_stream(0, to, one_by_one(1000, 16 << 10));
   EXPECT_TRUE(world.run_until_done(kPerSecond));
   EXPECT_GT(world.fabric().host(7).engine().counters().duplicates, 1000u);
