@@ -217,7 +217,7 @@ rows() {
 # sent HOST PLANE: bytes that have left by it.
 sent() { inside "$1" awk -v interface="v$2:" '$1 == interface { print $10 }' /proc/net/dev; }
 
-# used HOST PLANES BYTES: every plane has carried so much at least. Rather a tenth of its share than all: where programs
+# used HOST PLANES BYTES: every plane has carried so much at least. A thirtieth of its share: where programs
 # wait for a CPU, a plane whose packets are lost in its ring is left alone for a while.
 used() {
   local plane
@@ -355,7 +355,7 @@ srv6_pair() {
     watchers+=("$!")
   done
   pair x "$b" "$a" 10.77.0.2 ib_write_bw -s 65536 -n 2000
-  used "$a" 4 3000000
+  used "$a" 4 1000000
   for watcher in "${watchers[@]}"; do wait "$watcher" || fail 'no source-routed packet on a plane'; done
 }
 
@@ -438,7 +438,7 @@ case $name in
     has_eal none
     finish_pair x
     rows x 1 4
-    used "$a" 4 5000000
+    used "$a" 4 1500000
     no_icmp
     ;;
   write_lat)
@@ -496,7 +496,7 @@ gids = ["fd77:0:0::1"]'
       finish_pair "$tag"
       rows "$tag" 1 4
     done
-    used "$a" 2 5000000
+    used "$a" 2 3000000
     no_icmp
     ;;
   shared_devices) # each of two devices by its own port of mrcd
@@ -613,7 +613,7 @@ users = ["nobody", "65533"]'
     shared_settings 2 '[mrcd]
 threads = 2'
     through_threads
-    used "$a" 2 5000000
+    used "$a" 2 3000000
     no_icmp
     ;;
   shared_queues) # two threads of mrcd with a queue each of a DPDK device
