@@ -25,6 +25,9 @@ class LinkedList {
 
   bool empty() const { return first_ == nullptr; }
   Item& front() const { return *first_->item_; }
+  Item& back() const { return *last_->item_; }
+  // The one behind the first, or null. There is a first.
+  Item* second() const { return first_->next_ != nullptr ? first_->next_->item_ : nullptr; }
   // What is listed already stays where it is.
   void push_back(Node& node) {
     if (node.listed_) return;
@@ -51,6 +54,14 @@ class LinkedList {
     (node.next_ == nullptr ? last_ : node.next_->previous_) = node.previous_;
     node.next_ = node.previous_ = nullptr;
     node.listed_ = false;
+  }
+  // All of `others`, in their order, come before those that are here.
+  void push_front(LinkedList& others) {
+    if (others.first_ == nullptr) return;
+    others.last_->next_ = first_;
+    (first_ == nullptr ? last_ : first_->previous_) = others.last_;
+    first_ = others.first_;
+    others.first_ = others.last_ = nullptr;
   }
   // None may come or leave meanwhile.
   template <typename Each>

@@ -8,8 +8,6 @@
 namespace mrc {
 
 namespace {
-// Packets a queue pair may send before it is the next one's turn.
-constexpr size_t kSendBudget = 32;
 // Queue pairs in a row that find no room in the ports.
 constexpr uint32_t kBlockedMax = 16;
 constexpr uint32_t kBlockedWhileMoving = 2;
@@ -93,7 +91,8 @@ QueuePair* Engine::create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& conf
 
 void Engine::destroy(QueuePair* qp) {
   take_doorbells();
-  unlink(*qp);
+  line_.push_front(answering_);
+  line_.remove(qp->in_line_);
   timers_.cancel(slot_of(*qp));
   if (qp->counted_) --connected_;
   qp->config().send_completions->remove(qp->qpn());
@@ -166,20 +165,7 @@ void Engine::ring_doorbell(QueuePair& qp) {
 }
 
 void Engine::schedule(QueuePair& qp) {
-  if (qp.active_) return;
-  qp.active_ = true;
-  qp.next_active_ = nullptr;
-  (active_tail_ != nullptr ? active_tail_->next_active_ : active_head_) = &qp;
-  active_tail_ = &qp;
-}
-
-void Engine::unlink(QueuePair& qp) {
-  if (!qp.active_) return;
-  QueuePair* previous = nullptr;
-  for (QueuePair* at = active_head_; at != &qp; at = at->next_active_) previous = at;
-  (previous != nullptr ? previous->next_active_ : active_head_) = qp.next_active_;
-  if (active_tail_ == &qp) active_tail_ = previous;
-  qp.active_ = false;
+  line_.push_back(qp.in_line_);
 }
 
 // One at a time, in turn: whoever sends a packet into a window that closes again goes to the end of the line.
@@ -286,7 +272,7 @@ void Engine::serve_doorbells(Nanoseconds now) {
 }
 
 Nanoseconds Engine::next_deadline() const {
-  if (active_head_ != nullptr) return 0;
+  if (!line_.empty() || !answering_.empty()) return 0;
   const Nanoseconds deadline = std::min(timers_.next_deadline(), announce_at_);
   return faults_ != nullptr ? std::min(deadline, faults_->next_deadline()) : deadline;
 }
@@ -361,7 +347,7 @@ void Engine::note_heard(size_t lane, std::span<const RxFrame> frames, Nanosecond
     ++receiving_;
   }
   qp.receive(packet, plane, services_, now);
-  schedule(qp);
+  answering_.push_back(qp.in_line_);
 }
 
 // IBTA 10.5.3: every queue pair of the group gets a copy, but for the one that has sent it.
@@ -388,40 +374,63 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
     give_turn(*queue_pairs_[timer], now);
 }
 
-[[gnu::hot]] void Engine::transmit(Nanoseconds now) {
-  // One turn for everyone who is in the list now. But when the ports have had no room for several in a row,
-  // asking all others takes longer than it takes to make room: they keep their places, and are the first next
-  // time. The more so while frames come and go.
-  const uint32_t blocked_max = moves_ ? kBlockedWhileMoving : kBlockedMax;
-  QueuePair* last = active_tail_;
-  QueuePair* left_out = nullptr;  // the first that could send nothing at all
-  uint32_t blocked = 0;
-  bool more = active_head_ != nullptr;
-  while (more && blocked < blocked_max) {
-    QueuePair& qp = *active_head_;
-    more = &qp != last;
-    unlink(qp);
-    const uint64_t sent_before = transmitter_.frames_sent();
-    const More rest = qp.transmit(kSendBudget, qp.received_burst_ == burst_, services_, now);
-    if (rest != More::kNothing) schedule(qp);
-    blocked = rest == More::kBlocked ? blocked + 1 : 0;
-    if (rest == More::kBlocked && left_out == nullptr && transmitter_.frames_sent() == sent_before)
-      left_out = &qp;
+// The peer waits for an answer: that does not stand in line behind the data of others, data of its own do.
+void Engine::let_answer(Nanoseconds now) {
+  if (line_.empty()) return line_.push_front(answering_);
+  // Where many take turns, the next burst is not likely to bring more for the same one.
+  const bool may_wait = line_.second() == nullptr;
+  LinkedList<QueuePair> deferred;
+  do {
+    QueuePair& qp = answering_.pop_front();
+    const More rest = qp.answer(may_wait && qp.received_burst_ == burst_, services_, now);
+    if (rest != More::kNothing) (rest == More::kDeferred ? deferred : line_).push_back(qp.in_line_);
     after_work(qp, now);
-  }
-  if (!more && left_out != nullptr && left_out->active_) begin_with(*left_out);
+  } while (!answering_.empty());
+  answering_.push_front(deferred);
 }
 
-// The next turn. Those who have sent come behind those for whom nothing was left: otherwise whoever is first
-// in the list takes all the room there is, turn by turn.
-void Engine::begin_with(QueuePair& qp) {
-  if (active_head_ == &qp) return;
-  QueuePair* end = active_head_;
-  while (end->next_active_ != &qp) end = end->next_active_;
-  active_tail_->next_active_ = active_head_;
-  active_head_ = &qp;
-  active_tail_ = end;
-  end->next_active_ = nullptr;
+// With thousands in line, what the next one needs has left the caches since its last turn.
+// (Inline: a function that does nothing else has no effect to a compiler, and is not called.)
+[[gnu::always_inline]] inline void Engine::fetch_next() const {
+  line_.front().fetch_parts();
+  if (const QueuePair* after = line_.second()) after->fetch();
+}
+
+// One turn for everyone who is in line now. But when the ports have had no room for several in a row, asking
+// all others takes longer than it takes to make room: they keep their places. The more so while frames come
+// and go. Who finds no room in the middle of a turn goes on with it next time; so does, once, the first who
+// finds none at all. Otherwise whoever is first takes all the room there is, and messages go in small pieces.
+[[gnu::hot]] void Engine::transmit(Nanoseconds now) {
+  if (!answering_.empty()) let_answer(now);
+  if (line_.empty()) return;
+  const uint32_t blocked_max = moves_ ? kBlockedWhileMoving : kBlockedMax;
+  const QueuePair* last = &line_.back();
+  LinkedList<QueuePair> kept;
+  uint32_t blocked = 0;
+  bool nothing_sent = false;  // by somebody in this turn, for want of room
+  for (bool more = true; more && blocked < blocked_max;) {
+    QueuePair& qp = line_.pop_front();
+    more = &qp != last;
+    if (!line_.empty()) fetch_next();
+    const uint64_t sent_before = transmitter_.frames_sent();
+    const More rest = qp.transmit(qp.turn_left_, qp.received_burst_ == burst_, services_, now);
+    const uint64_t sent = transmitter_.frames_sent() - sent_before;
+    blocked = rest == More::kBlocked ? blocked + 1 : 0;
+    const bool alone = line_.empty();
+    if (rest == More::kBlocked && !alone &&
+        (sent > 0 ? sent < qp.turn_left_ : !qp.put_off_ && !nothing_sent)) {
+      qp.turn_left_ = static_cast<uint16_t>(qp.turn_left_ - sent);
+      qp.put_off_ = sent == 0;
+      nothing_sent |= sent == 0;
+      kept.push_back(qp.in_line_);
+    } else {
+      qp.turn_left_ = QueuePair::kTurnPackets;
+      qp.put_off_ = false;
+      if (rest != More::kNothing) schedule(qp);
+    }
+    after_work(qp, now);
+  }
+  line_.push_front(kept);
 }
 
 }  // namespace mrc

@@ -177,8 +177,8 @@ class Engine final : private FrameTap {
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
   void schedule(QueuePair& qp);
-  void begin_with(QueuePair& qp);
-  void unlink(QueuePair& qp);
+  void let_answer(Nanoseconds now);
+  void fetch_next() const;
   void after_work(QueuePair& qp,
                   Nanoseconds now);  // re-arms timers, wakes whom it let go on, collects events
   void wake_waiting(Peer& peer, Nanoseconds now);
@@ -232,10 +232,10 @@ class Engine final : private FrameTap {
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;
   bool announce_anew_ = false;
-  uint32_t announcement_ = 0;  // changes of our ports so far
-  // Queue pairs with something to send, round robin.
-  QueuePair* active_head_ = nullptr;
-  QueuePair* active_tail_ = nullptr;
+  uint32_t announcement_ = 0;   // changes of our ports so far
+  LinkedList<QueuePair> line_;  // those with something to send, in turn
+  // Those that something has come for since the last turn, and that do not stand in line.
+  LinkedList<QueuePair> answering_;
 
   alignas(64) std::atomic<QueuePair*> doorbells_{nullptr};  // written by application threads
 };

@@ -92,6 +92,19 @@ void MrcTransport::send_requests(Context& cx, size_t budget, Requester::Burst* b
   return responder_.control_due() ? More::kDeferred : More::kNothing;
 }
 
+More MrcTransport::answer(Context& cx, bool fresh) {
+  const bool wants_turn = (sending_ ? requester_.wants_turn(cx) : answers_.owed.size() > 0) ||
+                          failure().has_value() || fault() != nullptr;
+  if (responder_.control_due()) {
+    // For what else comes in the next burst, as above.
+    answers_waited_ = fresh && !answers_waited_ && !responder_.control_urgent() && !wants_turn;
+    if (answers_waited_) return More::kDeferred;
+    resolve_next_hops(connection_, Transport::kMrc, cx.services);
+    responder_.send_control_packets(cx, kNoPath);
+  }
+  return wants_turn || responder_.control_due() ? More::kReady : More::kNothing;
+}
+
 // Answers to READs and atomics ride in the stream of our own requests. Before RTS that has no PSN yet, so the
 // peer is asked which one it expects.
 void MrcTransport::start_answering(Context& cx) {

@@ -45,6 +45,8 @@ class MrcTransport {
   }
   void receive(Context& cx, const Packet& packet, Plane plane);
   More transmit(Context& cx, size_t budget, bool fresh_answers);
+  [[gnu::always_inline]] void fetch_next() const { requester_.fetch_next(); }
+  More answer(Context& cx, bool fresh);  // only what the peer waits for, before those whose turn it is
   void answer_before_leaving(Context& cx) {
     if (responder_.control_due()) responder_.send_control_packets(cx, kNoPath);
   }

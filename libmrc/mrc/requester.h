@@ -81,6 +81,12 @@ class Requester {
     const Operation next = cx.send_queue.at(cursor_).operation;
     return !is_local(next) && !is_strict_mrc(next);
   }
+  // Into the cache: where the next packets are noted down.
+  [[gnu::always_inline]] void fetch_next() const { sent_.fetch_next(); }
+  // There is something to send, or something to settle about what could not be sent.
+  bool wants_turn(const Context& cx) const {
+    return has_work(cx) || stranded_ || held_up_ || awaits_negotiation(cx);
+  }
   // MRC 2: PSNs beyond the cumulative one that may be sent, as far as the peer has said.
   uint32_t mpr() const { return mpr_; }
   Nanoseconds recent_rtt(Plane plane) const { return plane_rtt_.recent(plane); }

@@ -133,6 +133,7 @@ void PathSet::draw_even_order() {
   usable &= active_planes_;
   if (usable == 0) return kNoPath;
   const PathId next = next_turn(next_plane(usable));
+  fetch_next();
   if (next != kNoPath && at(next).is_plain()) [[likely]]
     return next;
   return select_among(usable, next);

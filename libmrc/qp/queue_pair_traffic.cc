@@ -107,6 +107,14 @@ bool QueuePair::admit(Context& cx, Arrival arrival, TheTransport& transport) {
   return more;
 }
 
+More QueuePair::answer(bool fresh, Services& services, Nanoseconds now) {
+  MrcTransport* transport = own_mrc();
+  // The others answer in their turn.
+  if (transport == nullptr || !connected() || draining()) return More::kReady;
+  Context cx = context(services, now);
+  return transport->answer(cx, fresh);
+}
+
 void QueuePair::report_drained(Context& cx) {
   if (state() != QueuePairState::kDraining || drain_reported_) return;
   if (!transport_.call([&](auto& transport) { return transport.drained(cx); })) return;

@@ -62,6 +62,10 @@ class SentPackets {
   SentPacket& at(Psn psn) { return entries_.at(psn.value()); }
   const SentPacket& at(Psn psn) const { return entries_.at(psn.value()); }
 
+  // Into the cache: where the next few are noted down.
+  [[gnu::always_inline]] void fetch_next() const {
+    for (int32_t i = 0; i < 16; i += 2) __builtin_prefetch(&at(next_ + i), 1);
+  }
   // A new packet goes out as next().
   void add(const SentPacket& packet) {
     // Not by a packet: nothing new is sent into a full window.
