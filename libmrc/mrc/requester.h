@@ -204,6 +204,7 @@ class Requester {
   void learn_from_trigger(Context& cx, const Packet& packet);
   void find_losses(Context& cx, const Sack& sack);
   void judge_by_count(Context& cx, uint32_t out_of_order);
+  void judge_unheard(Context& cx, uint32_t out_of_order);
   bool is_timestamp_of(const SentPacket& sent, uint16_t timestamp) const;
   bool names_last_transmission(const Context& cx, const Neth& neth) const;
   void judge(Context& cx, Psn psn);

@@ -240,8 +240,18 @@ void Requester::find_losses(Context& cx, const Sack& sack) {
     judge(cx, psn);
     if (bitmap >> __builtin_ctzll(missing) != 0) suspect(psn);
   }
+  if (sack.answers_probe) judge_unheard(cx, sack.out_of_order);
   judge_suspects(cx);
   judge_by_count(cx, sack.out_of_order);
+}
+
+// MRC 3.2: a bitmap shows 64 packets, and what the peer has not got may lie far above the highest one that it
+// has. But once all that it holds is known from merged bitmaps, everything else is a gap. Else what was lost
+// behind a long window would fill the congestion window, until the timer, and nothing could be sent that
+// would show it.
+void Requester::judge_unheard(Context& cx, uint32_t out_of_order) {
+  if (sent_.outstanding() - sent_.in_flight() - sent_.lost() != out_of_order) return;
+  for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn) judge(cx, psn);
 }
 
 // Others have overtaken it: it will be looked at until it has arrived.

@@ -182,6 +182,30 @@ TEST(RequesterRules, AGapInTheLastWindowIsFilledWithoutAsking) {
   EXPECT_LT(pair.now() - begin, 100 * kMicrosecond);
 }
 
+// MRC 3.2: a bitmap ends 64 packets above where it begins, and those that were lost lie further up. All that
+// the peer holds is known, though, so the rest is missing.
+TEST(RequesterRules, WhatWasLostBehindALongWindowIsFoundByAsking) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) { config->transport.window_bytes = 200 * 1112; };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = [&](const Packet& packet) {
+    const auto above = packet.bth.psn - Psn(kFirst);
+    return is_data(packet) && (above == 0 || (above > 100 && !packet.bth.retransmission));
+  };
+  pair.write(1, 200 * 1024);
+  const auto came_again = [&] {
+    return std::any_of(tap.packets.begin(), tap.packets.end(), [](const Packet& packet) {
+      return is_data(packet) && packet.bth.retransmission && packet.bth.psn == Psn(kFirst + 199);
+    });
+  };
+  EXPECT_TRUE(pair.run(came_again, 5 * kMillisecond));
+  EXPECT_EQ(pair.a.engine->counters().retransmits_timeout, 0u);
+  tap.drop = nullptr;
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 200 * 1024));
+}
+
 // MRC 3.4: which copy was answered is known by the reflected timestamp, however often it was sent.
 TEST(RequesterRules, TheReflectedTimestampMakesARoundTripOfTheLastCopy) {
   RulePair pair(strict_options());

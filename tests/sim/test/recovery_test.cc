@@ -82,6 +82,32 @@ TEST(Recovery, AnswersFindAnotherPath) {
   }
 }
 
+// Of four slow uplinks, one after the other goes. With the third one most of a window is lost, and with it
+// whatever was said about it, behind a window that is long by then. It must not wait for the timer.
+TEST(Recovery, TheLastUplinkIsFoundBeforeTheTimer) {
+  constexpr uint32_t kUplinks = 4;
+  const Picoseconds step = 2 * kPerMillisecond;
+  for (const uint64_t seed : {6, 11, 15, 33}) {
+    WorldConfig config = two_hosts(1, kUplinks);
+    config.topology.host_gigabits = 400;
+    config.srv6 = true;
+    config.buffer_bytes = 256 << 10;
+    ScenarioOptions options;
+    options.seed = seed;
+    config.apply(options);
+    config.topology.spine_gigabits = config.topology.host_gigabits / kUplinks;
+    World world(config.speaking({}));
+    world.add_stream(0, 1, sim::endless(world.config()));
+    Meter meter(world, {1}, 20 * kPerMicrosecond);
+    for (uint32_t spine = 0; spine + 1 < kUplinks; ++spine)
+      world.faults().link_down(*world.fabric().find_link(Link::Kind::kSpine, 0, 0, spine), (spine + 1) * step,
+                               kForever);
+    world.run_until(3 * step + kPerMillisecond);
+    const double capacity = world.payload_gigabits() / kUplinks;
+    EXPECT_GT(meter.rate(3 * step, 3 * step + kPerMillisecond), 0.5 * capacity) << "seed " << seed;
+  }
+}
+
 // A path of which nothing is known is left alone as soon as others have overtaken its first packet: it
 // swallows what was sent in the first round trip, and no more.
 TEST(Recovery, APathThatIsDeadFromTheStartSwallowsOneRoundTrip) {
