@@ -78,7 +78,9 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     PathId path = std::exchange(first_path, kNoPath);
     if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0) path = cx.paths.select(usable);
     if (path == kNoPath && copy) {
-      put_off_copies(cx.now);
+      // A copy that waits for its timer again whenever the ports are full comes too late.
+      burst.blocked = (cx.paths.active_planes() & cx.connection.resolved) != 0;
+      if (!burst.blocked) put_off_copies(cx.now);
       break;
     }
     if (path == kNoPath) {

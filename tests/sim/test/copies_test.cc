@@ -78,6 +78,20 @@ TEST(Copies, TwoMessagesAtOnceAreCopiedBoth) {
   EXPECT_GT(counted.copies_sent, counted.data_packets_sent / 10 * 9);
 }
 
+// A port takes six packets at a time. The copies of a message go on as soon as there is room again, however
+// long round trips are.
+TEST(Copies, GoAsFastAsThePortsTakeThem) {
+  WorldConfig config = two_hosts(4, 8);
+  config.buffer_bytes = 1 << 20;
+  config.rtt = 100 * kPerMicrosecond;
+  config.apply({});
+  const StreamConfig stream = one_by_one(1000, 512 << 10);
+  const double lossless = percentile(run(config, 0, stream).times, 0.99);
+  const Seen seen = run(config, 0.001, stream);
+  EXPECT_GT(seen.counters.copies_sent, seen.counters.data_packets_sent / 2);
+  EXPECT_LT(percentile(seen.times, 0.95), 1.25 * lossless);
+}
+
 TEST(Copies, CanBeSwitchedOff) {
   WorldConfig config = two_hosts(4);
   config.spare_copies = false;
