@@ -204,14 +204,15 @@ PathId PathSet::control_path(Plane plane, Entropy heard, bool asked) {
   }
   PlaneInfo& info = planes_[plane];
   if (info.working != kNoPath && info.working_uses < kWorkingUses) {
-    // Whoever has to ask may have missed our answers: it is trusted once more, and then has to be seen again.
-    info.working_uses = static_cast<uint8_t>(info.working_uses + (asked ? kWorkingUses / 2 : 1));
+    // Whoever has to ask may have missed our answers: it is trusted this time, and then has to be seen again.
+    info.working_uses = static_cast<uint8_t>(info.working_uses + (asked ? kWorkingUses : 1));
     return info.working;
   }
   // [P] What breaks a link mostly breaks both its directions: back by the path on which the peer was heard.
-  // Mostly: a question is answered by any other as well, lest one that only works one way is never found out.
+  // Mostly: every other question is answered by any other, lest one that only works one way is never found
+  // out.
   const PathId same = heard == Entropy{} ? kNoPath : find(heard, plane);
-  const bool other = asked && (random() & 1) != 0;
+  const bool other = asked && (++info.questions & 1) == 0;
   if (same != kNoPath && !other && at(same).state != PathState::kDenied) return same;
   // Nothing is known for sure: spread, so that one dead path does not swallow every answer.
   const size_t start = random() % info.count;

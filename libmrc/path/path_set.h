@@ -257,6 +257,7 @@ class PathSet {
     uint64_t delivered_order = 0;
     PathId working = kNoPath;  // the reverse EV
     uint8_t working_uses = 0;  // since it was seen to work
+    uint8_t questions = 0;     // of the peer's, that nothing was known for
     uint16_t next_stand_in = 0;
     uint32_t cursor = 0;  // in its part of order_
     uint64_t rounds = 0;

@@ -129,8 +129,8 @@ TEST(PathHealth, QuestionsMakeThePathOfAnswersDoubtful) {
   set.delivered(PathId{6}, 1);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(set.control_path(0), PathId{6}) << "seen to work";
   const Entropy heard = set.at(PathId{2}).entropy;
-  EXPECT_EQ(set.control_path(0, heard, true), PathId{6});
-  EXPECT_EQ(set.control_path(0, heard, true), PathId{6});
+  EXPECT_EQ(set.control_path(0, heard, true), PathId{6}) << "once more";
+  EXPECT_EQ(set.control_path(0, heard, true), PathId{2}) << "not seen since";
   int back = 0;
   for (int i = 0; i < 64; ++i) back += set.control_path(0, heard, true) == PathId{2} ? 1 : 0;
   EXPECT_GT(back, 16) << "by the path on which it came";
