@@ -64,6 +64,7 @@ class SentPackets {
 
   // Into the cache: where the next few are noted down.
   [[gnu::always_inline]] void fetch_next() const {
+    if (entries_.empty()) return;  // it sends nothing yet
     for (int32_t i = 0; i < 16; i += 2) __builtin_prefetch(&at(next_ + i), 1);
   }
   // A new packet goes out as next().
