@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Copies payload into a frame that another CPU has read before. A plain copy first fetches every line of the
-// old frame from that CPU's cache, to write over all of it; where the machine can claim whole lines without
-// their contents, that is spared.
+// old frame from that CPU's cache, to write over all of it, unless the processor sees by itself that whole
+// lines are written. Where it does not, and lines can be claimed without their contents, that is spared.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,13 @@ inline constexpr size_t kCacheLine = 64;
 inline constexpr size_t kClaimFrom = 8 * kCacheLine;
 
 #if defined(__aarch64__)
+// Whether this machine lets programs claim lines of this size.
+bool can_claim_lines();
+// Whether that makes a copy faster: on some designs only.
+extern const bool kClaimsPay;
+
 // Makes every whole line of [to, to + bytes) this CPU's own. Its contents are lost.
 [[gnu::always_inline]] inline void claim_lines(uint8_t* to, size_t bytes) {
-  uint64_t zeroing;  // bits 0 to 3: words of a block, as a power of two; bit 4: not allowed
-  asm("mrs %0, dczid_el0" : "=r"(zeroing));
-  if ((zeroing & 0x1F) != 4) return;
   const uintptr_t first = (reinterpret_cast<uintptr_t>(to) + kCacheLine - 1) & ~(kCacheLine - 1);
   const uintptr_t end = (reinterpret_cast<uintptr_t>(to) + bytes) & ~(kCacheLine - 1);
   for (uintptr_t line = first; line < end; line += kCacheLine)
@@ -27,12 +29,16 @@ inline constexpr size_t kClaimFrom = 8 * kCacheLine;
 }
 #else
 // The processor's own memcpy does it, or nothing can.
+inline bool can_claim_lines() {
+  return false;
+}
+inline constexpr bool kClaimsPay = false;
 [[gnu::always_inline]] inline void claim_lines(uint8_t*, size_t) {}
 #endif
 
 // As memcpy. Nobody else may be reading there yet.
 inline void copy_out(uint8_t* to, const uint8_t* from, size_t bytes) {
-  if (bytes >= kClaimFrom) claim_lines(to, bytes);
+  if (kClaimsPay && bytes >= kClaimFrom) claim_lines(to, bytes);
   std::memcpy(to, from, bytes);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -11,14 +12,19 @@
 namespace mrc {
 namespace {
 
+void claim_and_copy(uint8_t* to, const uint8_t* from, size_t bytes) {
+  claim_lines(to, bytes);
+  std::memcpy(to, from, bytes);
+}
+
 // Wherever it begins and ends within a line, what is around it stays.
-TEST(CopyOutTest, CopiesAllAndNothingElse) {
+void expect_copies_all_and_nothing_else(void (*copy)(uint8_t*, const uint8_t*, size_t)) {
   std::vector<uint8_t> from(4096 + 64);
   std::iota(from.begin(), from.end(), uint8_t{1});
   for (size_t bytes : {size_t{0}, size_t{1}, kClaimFrom - 1, kClaimFrom, kClaimFrom + 63, size_t{4096}}) {
     for (size_t at = 0; at < 2 * kCacheLine; ++at) {
       std::vector<uint8_t> to(at + bytes + 2 * kCacheLine, 0xA5);
-      copy_out(to.data() + at, from.data() + at % 7, bytes);
+      copy(to.data() + at, from.data() + at % 7, bytes);
       const auto begin = to.begin() + static_cast<std::ptrdiff_t>(at);
       const auto end = begin + static_cast<std::ptrdiff_t>(bytes);
       ASSERT_TRUE(std::equal(begin, end, from.begin() + at % 7)) << bytes << " at " << at;
@@ -27,6 +33,16 @@ TEST(CopyOutTest, CopiesAllAndNothingElse) {
       ASSERT_TRUE(std::all_of(end, to.end(), untouched)) << bytes << " at " << at;
     }
   }
+}
+
+TEST(CopyOutTest, CopiesAllAndNothingElse) {
+  expect_copies_all_and_nothing_else(copy_out);
+}
+
+// Also on machines where it does not pay.
+TEST(CopyOutTest, ClaimsNoLineButItsOwn) {
+  if (!can_claim_lines()) return;
+  expect_copies_all_and_nothing_else(claim_and_copy);
 }
 
 }  // namespace
