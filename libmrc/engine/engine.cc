@@ -280,7 +280,7 @@ Nanoseconds Engine::next_deadline() const {
 [[gnu::hot]] size_t Engine::receive(Nanoseconds now) {
   if (looks_closely_) [[unlikely]]
     return receive_closely(now);
-  std::array<RxFrame, kBurst> frames;
+  std::array<RxFrame, kBurst>& frames = received_;
   size_t total = 0;
   for (size_t lane = 0; lane < transmitter_.lane_count(); ++lane) {
     Carrier& carrier = transmitter_.carrier(lane);

@@ -227,6 +227,7 @@ class Engine final : private FrameTap {
   uint32_t receive_round_ = 1;
   Nanoseconds receive_round_at_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
+  std::array<RxFrame, kBurst> received_;  // the burst being dispatched; kept as well: most turns find none
   void tell_path_events(QueuePair& qp);
   PlaneMask ports_enabled_ = ~PlaneMask{0};
   Nanoseconds ports_checked_ = 0;

@@ -50,7 +50,7 @@ void Engine::release_held(Nanoseconds until) {
 size_t Engine::receive_closely(Nanoseconds now) {
   if (faults_ != nullptr) release_held(now);
   size_t total = 0;
-  std::array<RxFrame, kBurst> frames;
+  std::array<RxFrame, kBurst>& frames = received_;
   for (size_t lane = 0; lane < transmitter_.lane_count(); ++lane) {
     Carrier& carrier = transmitter_.carrier(lane);
     const size_t count = carrier.receive(frames);
