@@ -27,10 +27,11 @@ class CountedClock {
     if (rate == 0) [[unlikely]]
       return learn();
     const uint64_t count = source_.counts();
-    const uint64_t counted = count - looked_at_.load(std::memory_order_acquire);
-    if (counted >= look_after_.load(std::memory_order_relaxed)) [[unlikely]]
+    const uint64_t counted = count - looked_at_.load(std::memory_order_relaxed);
+    const Nanoseconds offset = offset_.load(std::memory_order_relaxed);
+    if (counted >= look_after_.load(std::memory_order_relaxed) || offset == kNever) [[unlikely]]
       return look(rate);
-    return scaled(count, rate) + offset_.load(std::memory_order_relaxed);
+    return scaled(count, rate) + offset;
   }
 
  private:
@@ -71,7 +72,7 @@ class CountedClock {
     if (counted < span / 1000 || counted > span * 1000) return;
     const auto rate = static_cast<uint64_t>((static_cast<unsigned __int128>(span) << 32) / counted);
     look_after_.store(counted * kLookInterval / span, std::memory_order_relaxed);
-    rate_.store(rate - (rate >> kSlower), std::memory_order_release);
+    rate_.store(rate - (rate >> kSlower), std::memory_order_relaxed);
   }
 
   [[gnu::noinline]] Nanoseconds look(uint64_t rate) {
@@ -80,16 +81,17 @@ class CountedClock {
     const uint64_t after = source_.counts();
     if (after < before || scaled(after - before, rate) > kLookMax) return now;
     offset_.store(now - scaled(after, rate), std::memory_order_relaxed);
-    looked_at_.store(after, std::memory_order_release);
+    looked_at_.store(after, std::memory_order_relaxed);
     return now;
   }
 
   Source source_;
-  // The time is that of the last look plus what was counted since.
+  // The time is that of the last look plus what was counted since. All relaxed: a load that has to wait for
+  // the stores before it would cost more than it is worth.
   std::atomic<uint64_t> rate_{0};  // 0: not known yet
   std::atomic<uint64_t> look_after_{0};
   std::atomic<uint64_t> looked_at_{0};
-  std::atomic<Nanoseconds> offset_{0};
+  std::atomic<Nanoseconds> offset_{kNever};
   std::atomic<bool> even_{true};  // as far as is known
   // Where the measurement of the rate began. Whoever has set the flag has them.
   std::atomic_flag learning_ = ATOMIC_FLAG_INIT;
