@@ -12,9 +12,8 @@
 namespace mrc {
 namespace {
 
-constexpr size_t kDatagramBytes = 32768;  // the kernel packs no more into one datagram
-constexpr int kReceiveBytes = 1 << 20;    // of the socket: a burst of events
-constexpr timeval kAnswerTimeout{1, 0};   // it answers at once; this is against a hang
+constexpr int kReceiveBytes = 1 << 20;   // of the socket: a burst of events
+constexpr timeval kAnswerTimeout{1, 0};  // it answers at once; this is against a hang
 
 }  // namespace
 
@@ -101,15 +100,14 @@ int RtNetlink::ask(NetlinkRequest& request, const Message& each) {
   header->nlmsg_seq = ++sequence_;
   header->nlmsg_flags |= NLM_F_ACK;
   if (send(fd_, header, header->nlmsg_len, 0) < 0) return -errno;
-  alignas(nlmsghdr) static thread_local uint8_t buffer[kDatagramBytes];
   for (;;) {
-    const ssize_t bytes = recv(fd_, buffer, sizeof buffer, 0);
+    const ssize_t bytes = recv(fd_, datagram_, sizeof datagram_, 0);
     if (bytes < 0) {
       if (errno == EINTR) continue;
       return -errno;
     }
     auto left = static_cast<uint32_t>(bytes);
-    for (const auto* at = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(at, left);
+    for (const auto* at = reinterpret_cast<const nlmsghdr*>(datagram_); NLMSG_OK(at, left);
          at = NLMSG_NEXT(at, left)) {
       if (at->nlmsg_seq != sequence_) continue;  // of a request that was given up
       if (at->nlmsg_type == NLMSG_DONE) return 0;
@@ -121,9 +119,8 @@ int RtNetlink::ask(NetlinkRequest& request, const Message& each) {
 
 bool RtNetlink::receive(const Message& each) {
   bool complete = true;
-  alignas(nlmsghdr) static thread_local uint8_t buffer[kDatagramBytes];
   for (;;) {
-    const ssize_t bytes = recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+    const ssize_t bytes = recv(fd_, datagram_, sizeof datagram_, MSG_DONTWAIT);
     if (bytes < 0) {
       if (errno == EINTR) continue;
       if (errno != ENOBUFS) return complete;
@@ -131,7 +128,7 @@ bool RtNetlink::receive(const Message& each) {
       continue;
     }
     auto left = static_cast<uint32_t>(bytes);
-    for (const auto* at = reinterpret_cast<const nlmsghdr*>(buffer); NLMSG_OK(at, left);
+    for (const auto* at = reinterpret_cast<const nlmsghdr*>(datagram_); NLMSG_OK(at, left);
          at = NLMSG_NEXT(at, left))
       each(*at);
   }

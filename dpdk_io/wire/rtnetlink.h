@@ -69,9 +69,12 @@ class RtNetlink {
   bool receive(const Message& each);
 
  private:
+  static constexpr size_t kDatagramBytes = 32768;  // the kernel packs no more into one datagram
+
   explicit RtNetlink(int fd) : fd_(fd) {}
   const int fd_;
   uint32_t sequence_ = 0;
+  alignas(nlmsghdr) uint8_t datagram_[kDatagramBytes];  // the one being read
 };
 
 }  // namespace mrc
