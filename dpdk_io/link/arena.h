@@ -23,11 +23,11 @@ namespace mrc {
 // One frame in a ring: a single word, so that it is there as a whole or not at all. The turn tells a new
 // descriptor from that of the round before, so the reader looks at nothing else.
 struct Descriptor {
-  uint32_t frame = 0;
-  uint16_t length = 0;
-  Plane plane = 0;
-  bool has_icrc = false;
-  uint8_t turn = 0;
+  uint32_t frame;
+  uint16_t length;
+  Plane plane;
+  bool has_icrc;
+  uint8_t turn;
 
   uint64_t pack() const {
     return uint64_t{frame} << 32 | uint64_t{length} << 16 | uint64_t{has_icrc} << 15 |
