@@ -56,7 +56,8 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     stranded_ = held_up_ = false;
     return burst;
   }
-  place_ = nullptr;  // the program may have done anything with its memory since
+  // The program may have done anything with its memory since.
+  place_ = started_ ? place_of_message(cx) : nullptr;
   Transmitter& transmitter = cx.services.transmitter;
   LaneRoom room(transmitter, cx.connection);
   const uint64_t share_max = plane_share_max(cx);
@@ -136,6 +137,12 @@ bool Requester::prepare_next_message(Context& cx) {
   // Answers first: the peer waits for them, and there are never more than it asked for.
   if (next_response_ != answers_->owed.tail()) return start_response(cx);
   return start_request(cx);
+}
+
+// Of one that was begun in an earlier turn. Null: its packets have to look for their parts, each.
+const uint8_t* Requester::place_of_message(const Context& cx) const {
+  const Message& message = message_at(message_);
+  return message.is_response ? nullptr : place_in_one(cx, cx.send_queue.at(message.index));
 }
 
 bool Requester::start_response(Context& cx) {

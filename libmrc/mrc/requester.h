@@ -195,6 +195,8 @@ class Requester {
                       PathId path, uint8_t* buffer);
   bool write_response(Context& cx, const Message& message, const Part& part, PathId path, uint8_t* buffer);
   Message& message_at(uint64_t number) { return messages_.at(number); }
+  const Message& message_at(uint64_t number) const { return messages_.at(number); }
+  const uint8_t* place_of_message(const Context& cx) const;
 
   // Hearing.
   bool was_sent(Psn psn) const;

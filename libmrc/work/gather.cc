@@ -26,6 +26,15 @@ namespace mrc {
   return CompletionStatus::kSuccess;
 }
 
+const uint8_t* place_in_one(const Context& cx, const SendRequest& request) {
+  if ((request.flags & kInline) != 0) return request.inline_data();
+  if (request.segment_count != 1) return nullptr;
+  const Segment& segment = request.segments()[0];
+  const MemoryTable::Found found = cx.services.memory.look_up(segment.key, cx.connection.domain,
+                                                              segment.address, segment.bytes, kLocalRead);
+  return found.steady ? found.place : nullptr;
+}
+
 [[gnu::hot]] bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
                          FrameWriter* frame) {
   if ((request.flags & kInline) != 0) {

@@ -15,6 +15,9 @@ namespace mrc {
 CompletionStatus check_local_memory(const Context& cx, const SendRequest& request,
                                     const uint8_t** place = nullptr);
 
+// The same `place`, of a request that had passed its check in an earlier turn.
+const uint8_t* place_in_one(const Context& cx, const SendRequest& request);
+
 // Adds `bytes` of the request's data from `offset` on. False: the memory was taken away under a request that
 // had passed its check; the frame is not to be sent.
 bool gather(const Context& cx, const SendRequest& request, uint32_t offset, uint32_t bytes,
