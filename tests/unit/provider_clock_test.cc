@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "providers/mrc/verbs/clock.h"
@@ -16,6 +17,7 @@ struct Machine {
   uint64_t count = 5'000'000;
   uint64_t counts_per_microsecond = 1050;
   bool even = true;
+  Nanoseconds interrupted = 0;  // for so long between a look at the clock and one at the counter
   unsigned looks = 0;
   unsigned questions = 0;
 
@@ -34,7 +36,9 @@ struct FakeSource {
   }
   Nanoseconds time() const {
     ++machine->looks;
-    return machine->time;
+    const Nanoseconds now = machine->time;
+    machine->run(std::exchange(machine->interrupted, 0));
+    return now;
   }
 };
 
@@ -101,6 +105,26 @@ TEST_F(CountedClockTest, NeverGoesBackWhileTheSystemsIsSlewed) {
     machine_.run(2000);
     machine_.time += 1;
     expect_right();
+  }
+}
+
+// Who measures, or sets the clock, may have no CPU for a while between its two readings, whichever they are.
+TEST_F(CountedClockTest, InterruptionsLeaveItRight) {
+  for (unsigned calls = 0; calls < 200; ++calls) {
+    machine_ = {};
+    CountedClock<FakeSource> clock{FakeSource{&machine_}};
+    for (unsigned i = 0; i < 400; ++i) {
+      machine_.run(50 * kMicrosecond);
+      if (i == calls) machine_.interrupted = 2 * kMillisecond;
+      clock.now();
+    }
+    machine_.interrupted = 0;
+    for (int i = 0; i < 1000; ++i) {
+      machine_.run(kMicrosecond);
+      const Nanoseconds now = clock.now();
+      ASSERT_LE(now, machine_.time) << calls;
+      ASSERT_GE(now + 150, machine_.time) << calls;
+    }
   }
 }
 

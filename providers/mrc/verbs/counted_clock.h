@@ -8,6 +8,7 @@
 // Many threads may read it. What two of them set at the same time may mix: either's values are right.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -36,10 +37,12 @@ class CountedClock {
 
  private:
   static constexpr Nanoseconds kLookInterval = 100 * kMicrosecond;
-  // Measured over so long, the rate is right to some millionths; a measurement that nobody has ended for so
-  // long is begun again.
+  // The rate is measured over so long at least; a measurement that takes so long is begun again. Either end
+  // may be interrupted between clock and counter: what lies between two looks at the counter must be a small
+  // part, smaller than what the clock is slow by.
   static constexpr Nanoseconds kLearnMin = 5 * kMillisecond;
   static constexpr Nanoseconds kLearnMax = kSecond;
+  static constexpr uint64_t kWidthPart = 16384;
   // A look that takes longer was interrupted: nobody knows which count belongs to its time.
   static constexpr Nanoseconds kLookMax = kMicrosecond;
   static constexpr unsigned kSlower = 10;  // by one part of 2^kSlower
@@ -51,16 +54,19 @@ class CountedClock {
 
   // The system's time, until the rate is known.
   [[gnu::noinline]] Nanoseconds learn() {
-    const Nanoseconds now = source_.time();
     if (!even_.load(std::memory_order_relaxed) || learning_.test_and_set(std::memory_order_acquire))
-      return now;
-    const uint64_t count = source_.counts();
+      return source_.time();
+    const uint64_t before = source_.counts();
+    const Nanoseconds now = source_.time();
+    const uint64_t after = source_.counts();
+    const uint64_t counted = after - began_at_;
     if (began_ == 0 || now - began_ > kLearnMax) {
       if (began_ == 0 && !source_.is_even()) even_.store(false, std::memory_order_relaxed);
       began_ = now;
-      began_at_ = count;
-    } else if (now - began_ >= kLearnMin) {
-      settle(now - began_, count - began_at_);
+      began_at_ = after;
+      began_width_ = after - before;
+    } else if (now - began_ >= kLearnMin && std::max(after - before, began_width_) <= counted / kWidthPart) {
+      settle(now - began_, counted);
     }
     learning_.clear(std::memory_order_release);
     return now;
@@ -97,6 +103,7 @@ class CountedClock {
   std::atomic_flag learning_ = ATOMIC_FLAG_INIT;
   Nanoseconds began_ = 0;
   uint64_t began_at_ = 0;
+  uint64_t began_width_ = 0;
 };
 
 }  // namespace mrc::provider
