@@ -64,8 +64,9 @@ if [[ $as == as-nobody ]]; then
   chown 65534:65534 "$MRC_RUNDIR"
 fi
 
-# Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's.
-as_user=(timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${prefix[@]}" "$bin/mrcrun")
+# Any program, from the build tree, as the user of this case. Not a function: its pid must be the program's. Who is told to
+# end is killed only much later: where others take namespaces down, a process may take more than a second to end.
+as_user=(timeout -k 15 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${prefix[@]}" "$bin/mrcrun")
 start_watchdog "${prefix[@]}" "$bin/mrcctl"
 
 # await_cm_listener SPACE PORT PID: returns when somebody listens there by rdma_cm: the run directory says so.

@@ -97,7 +97,7 @@ on() {
   local user=()
   [[ -z $run_as ]] || user=(setpriv --reuid="$run_as" --regid="$run_as" --clear-groups)
   prefix=(nsenter --net="/run/netns/$1" env MRC_RUNDIR="$scratch/run.$1$run_as" MRC_CONFIG="$scratch/$1.toml" MRC_PLANES=
-    MRC_PORTS="$scratch/mrcd.$1/ports" timeout -k 1 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${user[@]}" "$bin/mrcrun")
+    MRC_PORTS="$scratch/mrcd.$1/ports" timeout -k 15 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${user[@]}" "$bin/mrcrun")
 }
 
 # for_users USER...: run directories of their own on both hosts.
