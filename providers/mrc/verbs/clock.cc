@@ -6,11 +6,14 @@
 
 #include <string_view>
 
+#include "dpdk_io/host/cancellation.h"
+
 namespace mrc::provider {
 
 constinit CountedClock<ProcessorCounter> provider_clock{ProcessorCounter{}};
 
 bool ProcessorCounter::is_even() {
+  const WithoutCancellation meanwhile;  // who is here has the clock's flag, and may have a lock
   const int file =
       open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
   if (file < 0) return false;
