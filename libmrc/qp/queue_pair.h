@@ -13,6 +13,7 @@
 #include "libmrc/path/retransmit_cause.h"
 #include "libmrc/peer/connection.h"
 #include "libmrc/qp/any_transport.h"
+#include "libmrc/wire/copy_out.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_queue.h"
@@ -204,7 +205,6 @@ class QueuePair {
 
   // Packets that it may send before it is the next one's turn.
   static constexpr uint16_t kTurnPackets = 32;
-  static constexpr size_t kCacheLine = 64;
 
   MrcTransport* own_mrc() { return transport_.as<MrcTransport>(); }
 

@@ -29,9 +29,6 @@ extern const bool kClaimsPay;
 }
 #else
 // The processor's own memcpy does it, or nothing can.
-inline bool can_claim_lines() {
-  return false;
-}
 inline constexpr bool kClaimsPay = false;
 [[gnu::always_inline]] inline void claim_lines(uint8_t*, size_t) {}
 #endif

@@ -41,7 +41,9 @@ TEST(CopyOutTest, CopiesAllAndNothingElse) {
 
 // Also on machines where it does not pay.
 TEST(CopyOutTest, ClaimsNoLineButItsOwn) {
-  if (!can_claim_lines()) return;
+#if defined(__aarch64__)
+  if (!can_claim_lines()) GTEST_SKIP() << "this machine lets no program claim lines";
+#endif
   expect_copies_all_and_nothing_else(claim_and_copy);
 }
 

@@ -9,6 +9,7 @@ set -euo pipefail
 cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.."
 (($# >= 4)) || { sed -n '3,7s/^# //p' tests/verbs/compare_builds.sh >&2; exit 2; }
 . cmake/processes.sh
+. tests/verbs/median.sh
 rounds=$1 a=$(realpath "$2") b=$(realpath "$3")
 shift 3
 
@@ -55,7 +56,6 @@ measure() {
   mrc_started=()
   awk -v column="$column" '$1 ~ /^[0-9]+$/ && NF >= column { value = $column } END { print value }' "$scratch/client.log"
 }
-median() { sort -g | awk '{ all[NR] = $1 } END { print NR % 2 ? all[(NR + 1) / 2] : (all[NR / 2] + all[NR / 2 + 1]) / 2 }'; }
 
 for ((round = 1; round <= rounds; ++round)); do
   measure a "$a" "$@" >"$scratch/one"

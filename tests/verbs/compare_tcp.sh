@@ -8,6 +8,7 @@ set -euo pipefail
 cd "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../.."
 (($# >= 2)) || { sed -n '3,6s/^# //p' tests/verbs/compare_tcp.sh >&2; exit 2; }
 . cmake/processes.sh
+. tests/verbs/median.sh
 rounds=$1 bin=$(realpath "$2")/bin mtu=${3:-1500}
 command -v iperf3 >/dev/null || { echo "compare_tcp: iperf3 is not installed" >&2; exit 2; }
 
@@ -40,7 +41,7 @@ measure_tcp() {
     sleep 0.05
   done
   ip netns exec "$one" iperf3 --client 10.0.0.2 --time 2 --format m >"$scratch/client.log" 2>&1 || { cat "$scratch/client.log" >&2; exit 1; }
-  wait "$server" || true
+  wait "$server" || { cat "$scratch/server.log" >&2; exit 1; }
   mrc_started=()
   awk '/receiver/ { for (i = 1; i < NF; ++i) if ($(i + 1) == "Mbits/sec") print $i / 1000 }' "$scratch/client.log"
 }
@@ -57,7 +58,6 @@ measure_ours() {
   mrc_started=()
   awk '$1 == 65536 { print $4 }' "$scratch/client.log"
 }
-median() { sort -g | awk '{ all[NR] = $1 } END { print NR % 2 ? all[(NR + 1) / 2] : (all[NR / 2] + all[NR / 2 + 1]) / 2 }'; }
 
 for ((round = 1; round <= rounds; ++round)); do
   measure_tcp >"$scratch/tcp"
