@@ -10,6 +10,7 @@ namespace mrc {
 
 namespace {
 constexpr size_t kPlacesFirst = 1024;
+constexpr size_t kPlacesEach = 4;
 constexpr uint64_t kPresentAhead = 64 << 10;
 }  // namespace
 
@@ -17,7 +18,8 @@ MemoryTable::MemoryTable(RandomSource& random, uint32_t regions_max)
     : places_(kPlacesFirst),
       place_mask_(kPlacesFirst - 1),
       regions_max_(std::min(regions_max, kRegionsMax)),
-      keys_(random) {}
+      keys_(random),
+      next_key_(keys_.next()) {}
 
 // Twice as many places. What was alone at its place stays so, for it is told apart by more of its bits.
 void MemoryTable::make_room() {
@@ -31,7 +33,7 @@ void MemoryTable::make_room() {
 // There is room for one more afterwards; nullptr when the table is full.
 MemoryRegion* MemoryTable::take_free() {
   if (used_ >= regions_max_) return nullptr;
-  if (2 * (size_t{used_} + 1) > places_.size()) make_room();
+  if (kPlacesEach * (size_t{used_} + 1) > places_.size()) make_room();
   if (free_.empty()) {
     // First, for remove() must never fail, also after this has.
     if (free_.capacity() <= regions_.size()) free_.reserve(2 * regions_.size() + 1);
@@ -46,10 +48,10 @@ MemoryRegion* MemoryTable::take_free() {
 MemoryRegion* MemoryTable::create() {
   MemoryRegion* region = take_free();
   if (region == nullptr) return nullptr;
-  MemoryKey key;
-  do {
-    key = keys_.next();
-  } while (places_[place_of(key)] != nullptr);
+  MemoryKey key = next_key_;
+  while (places_[place_of(key)] != nullptr) key = keys_.next();
+  next_key_ = keys_.next();
+  __builtin_prefetch(&places_[place_of(next_key_)], 1);
   *region = MemoryRegion{};
   region->key = key;
   places_[place_of(key)] = region;

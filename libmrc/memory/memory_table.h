@@ -194,7 +194,7 @@ class MemoryTable {
   std::deque<MemoryRegion> regions_;  // their addresses do not move
   std::vector<MemoryRegion*> free_;
   // By the lower bits of their numbers: a key whose place is taken is not given out, so that one look finds a
-  // region. At most half full.
+  // region. At most a quarter full, so that a key is seldom drawn in vain.
   std::vector<MemoryRegion*> places_;
   size_t place_mask_;
   // Behind the regions that hold nothing. Nobody touches more than a packet's payload at a time.
@@ -204,6 +204,7 @@ class MemoryTable {
   uint32_t used_ = 0;
   std::atomic<uint32_t> losses_{0};
   KeySequence keys_;
+  MemoryKey next_key_;  // drawn ahead, for its place is likely to be in no cache when there are many
   Pager pager_ = nullptr;
   WindowWatcher* window_watcher_ = nullptr;
   mutable PresentRanges present_;

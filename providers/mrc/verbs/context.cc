@@ -218,7 +218,7 @@ Context::~Context() {
       for (Qp* qp : queue_pairs_)
         if (qp->shard == &shard) shard.engine().destroy(qp->transport);
     }
-    for (Mr* mr : regions_) device_->memory().remove(mr->key);
+    regions_.for_each([this](const Mr& mr) { device_->memory().remove(mr.key); });
   }
   device_->remove(this);
   device_->close();
@@ -272,12 +272,12 @@ void Context::remove(Qp* qp) {
 
 void Context::add(Mr* mr) {
   std::lock_guard lock(objects_mutex_);
-  regions_.insert(mr);
+  regions_.push_back(mr->of_context);
 }
 
 void Context::remove(Mr* mr) {
   std::lock_guard lock(objects_mutex_);
-  regions_.erase(mr);
+  regions_.remove(mr->of_context);
 }
 
 // --- verbs ---

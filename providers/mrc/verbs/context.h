@@ -9,6 +9,7 @@
 #include <mutex>
 #include <unordered_set>
 
+#include "libmrc/containers/linked_list.h"
 #include "providers/mrc/verbs/command_file.h"
 #include "providers/mrc/verbs/commands.h"
 #include "providers/mrc/verbs/device.h"
@@ -66,7 +67,7 @@ class Context {
   std::mutex async_mutex_;
   std::mutex objects_mutex_;
   std::unordered_set<Qp*> queue_pairs_;
-  std::unordered_set<Mr*> regions_;
+  LinkedList<Mr> regions_;
 };
 
 // An object that is being made, in its context's list before the engine knows it: what memory runs out for

@@ -10,12 +10,19 @@
 
 namespace mrc::provider {
 
+namespace {
+// The engine has nothing to do because memory comes or goes, so nobody is woken for it.
+struct Quietly : Progress::Control {
+  explicit Quietly(Progress& progress) : Control(progress, Progress::Wakes::kNo) {}
+};
+}  // namespace
+
 // The first shard's table chooses the key, the others follow.
 MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_first) {
   MemoryKey key;
   MemoryRegion made;
   {
-    Progress::Control control(device_.first().progress());
+    Quietly control(device_.first().progress());
     MemoryTable& table = device_.first().engine().memory();
     key = in_first(table);
     if (key == MemoryKey{}) return key;
@@ -23,7 +30,7 @@ MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_fi
   }
   unsigned done = 1;
   for (bool room = true; room && done < device_.shards(); done += room ? 1 : 0) {
-    Progress::Control control(device_.shard(done).progress());
+    Quietly control(device_.shard(done).progress());
     try {
       room = device_.shard(done).engine().memory().add_copy(made);
     } catch (const std::bad_alloc&) {
@@ -32,7 +39,7 @@ MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_fi
   }
   if (done == device_.shards()) return key;
   while (done-- > 0) {
-    Progress::Control control(device_.shard(done).progress());
+    Quietly control(device_.shard(done).progress());
     device_.shard(done).engine().memory().remove(key);
   }
   return MemoryKey{};
@@ -64,7 +71,7 @@ bool DeviceMemory::change(MemoryKey key, ProtectionDomain domain, void* base, ui
   unsigned done = 0;
   for (; done < device_.shards(); ++done) {
     Shard& shard = device_.shard(done);
-    Progress::Control control(shard.progress());
+    Quietly control(shard.progress());
     MemoryTable& table = shard.engine().memory();
     shard.news().apply(table);
     if (const MemoryRegion* region = table.find(key); region != nullptr && !before) before = *region;
@@ -73,7 +80,7 @@ bool DeviceMemory::change(MemoryKey key, ProtectionDomain domain, void* base, ui
   if (done == device_.shards()) return true;
   // A window was bound to it in the meantime.
   while (done-- > 0) {
-    Progress::Control control(device_.shard(done).progress());
+    Quietly control(device_.shard(done).progress());
     device_.shard(done).engine().memory().change(key, before->domain, before->base, before->bytes,
                                                  before->address, before->access);
   }
@@ -81,7 +88,7 @@ bool DeviceMemory::change(MemoryKey key, ProtectionDomain domain, void* base, ui
 }
 
 std::optional<MemoryRegion> DeviceMemory::find(MemoryKey key) {
-  Progress::Control control(device_.first().progress());
+  Quietly control(device_.first().progress());
   const MemoryRegion* region = device_.first().engine().memory().find(key);
   return region != nullptr ? std::optional(*region) : std::nullopt;
 }
@@ -92,7 +99,7 @@ int DeviceMemory::remove(MemoryKey key) {
   unsigned done = 0;
   for (; done < device_.shards(); ++done) {
     Shard& shard = device_.shard(done);
-    Progress::Control control(shard.progress());
+    Quietly control(shard.progress());
     MemoryTable& table = shard.engine().memory();
     shard.news().apply(table);
     const MemoryRegion* region = table.find(key);
@@ -103,7 +110,7 @@ int DeviceMemory::remove(MemoryKey key) {
   if (done == device_.shards()) return 0;
   // A window was bound to it in the meantime. What was just removed has left its room.
   while (done-- > 0) {
-    Progress::Control control(device_.shard(done).progress());
+    Quietly control(device_.shard(done).progress());
     device_.shard(done).engine().memory().add_copy(*before);
   }
   return EBUSY;
@@ -113,7 +120,7 @@ void DeviceMemory::remove_window(MemoryKey key) {
   std::lock_guard lock(mutex_);
   for (unsigned i = 0; i < device_.shards(); ++i) {
     Shard& shard = device_.shard(i);
-    Progress::Control control(shard.progress());
+    Quietly control(shard.progress());
     MemoryTable& table = shard.engine().memory();
     shard.news().apply(table);
     table.remove(table.current_key(key));
@@ -129,7 +136,7 @@ bool DeviceMemory::enter(Shard& shard) {
     // First, so that nothing is missed: to hear of a window twice does no harm.
     told_.store(shard.index() + 1);
     if (shard.index() > 0) {
-      Progress::Control control(device_.first().progress());
+      Quietly control(device_.first().progress());
       device_.first().news().apply(device_.first().engine().memory());
       entered = shard.engine().memory().copy_all(device_.first().engine().memory());
     }

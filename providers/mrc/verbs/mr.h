@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "libmrc/containers/linked_list.h"
 #include "libmrc/memory/memory_table.h"
 #include "providers/mrc/verbs/provider_abi.h"
 
@@ -23,6 +24,7 @@ struct Mr {
   MemoryKey key{};
   uint64_t iova = 0;
   std::shared_ptr<void> keeps;  // what must live as long as the region
+  LinkedList<Mr>::Node of_context{this};
 
   static Mr* of(abi::MemoryRegion* region) { return reinterpret_cast<Mr*>(region); }
 };

@@ -289,7 +289,7 @@ void Progress::deliver_later(const std::shared_ptr<CompletionChannel>& channel) 
   if (delivering_.empty() || delivering_.back() != channel) delivering_.push_back(channel);
 }
 
-Progress::Control::Control(Progress& progress) : progress_(progress) {
+Progress::Control::Control(Progress& progress, Wakes wakes) : progress_(progress), wakes_(wakes) {
   progress_.lock_.lock();
   if (progress_.running_.load(std::memory_order_relaxed))
     progress_.memory_guard_.enter(progress_.engine_->memory());
@@ -306,7 +306,7 @@ Progress::Control::~Control() {
     if (const Nanoseconds now = clock_now(); now >= progress_.looked_ + kControlLook)
       progress_.run_engine(now, Purpose::kPoll);
   progress_.unlock();
-  progress_.wake();
+  if (wakes_ == Wakes::kYes) progress_.wake();
   full_fence();
   if (progress_.engine_->doorbell_pending()) progress_.turn(clock_now(), Purpose::kPoll);
 }

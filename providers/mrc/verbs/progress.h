@@ -92,16 +92,19 @@ class Progress {
 
   // --- control operations ---
 
+  // Whether what was done under the lock is news to the background thread, should it sleep.
+  enum class Wakes : bool { kNo, kYes };
   // Holds the shard's lock. Letting go of it serves what was posted in between.
   class Control {
    public:
-    explicit Control(Progress& progress);
+    explicit Control(Progress& progress, Wakes wakes = Wakes::kYes);
     ~Control();
     Control(const Control&) = delete;
     Control& operator=(const Control&) = delete;
 
    private:
     Progress& progress_;
+    const Wakes wakes_;
   };
 
  private:
