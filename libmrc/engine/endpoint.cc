@@ -228,12 +228,10 @@ bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
   peers_.for_each_of(request.source, [&](Peer& peer) {
     peer.ports_heard_at = now;
     peer.ports_heard = request.erth.time;
-    peer.members.for_each([&](QueuePair& qp) {
-      if (!qp.connected()) return;
-      qp.on_remote_ports(request.erth.port_status_mask, now);
-      schedule(qp);
-    });
+    peer.ports_usable = request.erth.port_status_mask;
+    ++peer.ports_news;
   });
+  tell_all(kNewsOfPeers, now);
   return true;
 }
 

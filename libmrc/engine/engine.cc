@@ -100,7 +100,7 @@ void Engine::destroy(QueuePair* qp) {
   qp->disconnect(services_);
   if (faults_ != nullptr) faults_->forget(qp->qpn());
   groups_.detach_all(qp);
-  std::erase(live_, qp);
+  forget(*qp);
   queue_pairs_[slot_of(*qp)].reset();
   look_at_windows();
 }
@@ -273,7 +273,7 @@ void Engine::serve_doorbells(Nanoseconds now) {
 
 Nanoseconds Engine::next_deadline() const {
   if (!line_.empty() || !answering_.empty()) return 0;
-  const Nanoseconds deadline = std::min(timers_.next_deadline(), announce_at_);
+  const Nanoseconds deadline = std::min({timers_.next_deadline(), announce_at_, tell_at_});
   return faults_ != nullptr ? std::min(deadline, faults_->next_deadline()) : deadline;
 }
 

@@ -172,6 +172,13 @@ class Engine final : private FrameTap {
   void excuse_pause(Nanoseconds now);
   void check_ports(Nanoseconds now);
   void announce_ports(Nanoseconds now);
+  static constexpr uint8_t kNewsOfPorts = 1 << 0;
+  static constexpr uint8_t kNewsOfPeers = 1 << 1;  // their ports
+  static constexpr uint8_t kNewsOfProfiles = 1 << 2;
+  void tell_all(uint8_t news, Nanoseconds now);
+  void tell_more(Nanoseconds now);
+  void tell(QueuePair& qp, Nanoseconds now);
+  void forget(const QueuePair& qp);
   void take_doorbells();
   void serve_doorbells(Nanoseconds now);
   void run_timers(Nanoseconds now);
@@ -232,6 +239,10 @@ class Engine final : private FrameTap {
   PlaneMask ports_enabled_ = ~PlaneMask{0};
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;
+  uint8_t news_ = 0;              // what queue pairs are being told
+  size_t untold_ = 0;             // so many of live_ are still to hear it...
+  size_t told_ = 0;               // ...from here on...
+  Nanoseconds tell_at_ = kNever;  // ...the next of them then
   bool announce_anew_ = false;
   uint32_t announcement_ = 0;   // changes of our ports so far
   LinkedList<QueuePair> line_;  // those with something to send, in turn

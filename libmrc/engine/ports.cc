@@ -19,23 +19,17 @@ void Engine::set_ports_enabled(PlaneMask enabled) {
 
 void Engine::check_ports(Nanoseconds now) {
   if (now >= announce_at_) announce_ports(now);
+  if (now >= tell_at_) tell_more(now);
   if (now - ports_checked_ < kPortCheckInterval) return;
   ports_checked_ = now;
   PlaneMask up = 0;
   for (size_t plane = 0; plane < transmitter_.plane_count(); ++plane)
     if (transmitter_.port(static_cast<Plane>(plane)).link_up()) up |= PlaneMask{1} << plane;
   up &= ports_enabled_;
-  PlaneMask changed = up ^ services_.ports_up;
-  if (changed == 0) return;
+  if (up == services_.ports_up) return;
   services_.ports_up = up;
   sink_->ports_changed(up);
-  for (; changed != 0; changed &= changed - 1) {
-    const auto plane = static_cast<Plane>(__builtin_ctz(changed));
-    for (QueuePair* qp : live_) {
-      qp->on_port(plane, (up >> plane & 1) != 0, services_, now);
-      schedule(*qp);
-    }
-  }
+  tell_all(kNewsOfPorts, now);
   ++announcement_;
   announce_anew_ = true;
   announce_ports(now);

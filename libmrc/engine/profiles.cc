@@ -6,12 +6,7 @@
 namespace mrc {
 
 void Engine::follow_profiles(Nanoseconds clock) {
-  const Nanoseconds now = advance(clock);
-  for (QueuePair* qp : live_) {
-    qp->follow_profile(services_, now);
-    schedule(*qp);  // it may have had no path until now
-    after_work(*qp, now);
-  }
+  tell_all(kNewsOfProfiles, advance(clock));
 }
 
 void Engine::tell_path_events(QueuePair& qp) {

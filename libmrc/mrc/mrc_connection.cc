@@ -23,6 +23,7 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
       connection_.destination, data_class(connection_, services.config, services.config.dscp_data),
       terms_.congestion_profile, congestion,
       terms_.expected_senders.value_or(services.config.expected_senders), terms_.seed);
+  ports_followed_ = peer_->ports_news;
   own_controller_.reset(congestion);
   connection_.strict = terms_.transport == Transport::kMrcStrict;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
@@ -142,13 +143,24 @@ void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
   if (paths_.follow(peer_->share_entries(std::move(entries)), now) > 0) requester_.follow_probes(paths_);
 }
 
-void MrcTransport::on_port(Context& cx, Plane plane, bool up) {
-  if (up) {
-    paths_.port_up(plane, cx.now);
-    return;
+void MrcTransport::follow_ports(Context& cx) {
+  const PlaneMask up = cx.services.ports_up;
+  for (PlaneMask news = paths_.local_ports_unlike(up); news != 0; news &= news - 1) {
+    const auto plane = static_cast<Plane>(__builtin_ctz(news));
+    if ((up >> plane & 1) != 0) {
+      paths_.port_up(plane, cx.now);
+      continue;
+    }
+    paths_.port_down(plane);
+    if (sending_) requester_.on_port_down(cx, plane);
   }
-  paths_.port_down(plane);
-  if (sending_) requester_.on_port_down(cx, plane);
+}
+
+void MrcTransport::follow_remote_ports(Nanoseconds now) {
+  if (peer_ == nullptr || peer_->ports_news == ports_followed_) return;
+  ports_followed_ = peer_->ports_news;
+  paths_.set_remote_ports(peer_->ports_usable, now);
+  requester_.follow_probes(paths_);
 }
 
 void MrcTransport::announce_ports(Context& cx, PlaneMask usable, uint32_t announcement) {

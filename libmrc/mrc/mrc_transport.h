@@ -88,11 +88,8 @@ class MrcTransport {
   // The answer to an endpoint request of ours.
   void on_endpoint_response(const Packet& packet, Nanoseconds now);
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
-  void on_port(Context& cx, Plane plane, bool up);
-  void on_remote_ports(PlaneMask usable, Nanoseconds now) {
-    paths_.set_remote_ports(usable, now);
-    requester_.follow_probes(paths_);
-  }
+  void follow_ports(Context& cx);
+  void follow_remote_ports(Nanoseconds now);
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(Context& cx, PlaneMask usable, uint32_t announcement);
   // The profile of its paths may have changed, or which of the device's own are denied.
@@ -120,6 +117,7 @@ class MrcTransport {
   Negotiation negotiation_;
   CongestionController own_controller_;  // when there is no congestion control
   Peer* peer_ = nullptr;
+  uint32_t ports_followed_ = 0;          // of the peer's news of its ports, the last that the paths know
   LinkedList<QueuePair>::Node member_;   // of those that are connected to the peer
   LinkedList<QueuePair>::Node waiting_;  // for the peer's window
   bool its_turn_ = false;                // it was the first of that list, and has not sent since

@@ -61,7 +61,8 @@ bool Requester::next_writes_immediate(const Context& cx) const {
   Transmitter& transmitter = cx.services.transmitter;
   LaneRoom room(transmitter, cx.connection);
   const uint64_t share_max = plane_share_max(cx);
-  PlaneMask usable = room.planes();
+  // A port may be down of which this queue pair has not been told yet.
+  PlaneMask usable = room.planes() & cx.services.ports_up;
   for (PlaneMask planes = usable; planes != 0; planes &= planes - 1) {
     const auto plane = static_cast<Plane>(std::countr_zero(planes));
     if (sent_.in_flight_by(plane) >= share_max) usable &= ~(PlaneMask{1} << plane);

@@ -226,6 +226,10 @@ class PathSet {
   // counts as loss.
   void port_down(Plane plane);
   void port_up(Plane plane, Nanoseconds now);
+  // Of which it knows something else than this.
+  PlaneMask local_ports_unlike(PlaneMask up) const {
+    return (local_ports_ ^ up) & static_cast<PlaneMask>((uint64_t{1} << config_.planes) - 1);
+  }
   // PORT_STATUS_UPDATE: the planes on which the peer can be reached. Anybody can forge it, so a plane that is
   // said to be down is asked (take_due_probe names a path of it), is back at once if it answers, and is back
   // after a while unless the news is repeated.

@@ -36,6 +36,8 @@ struct Peer {
   uint32_t ports_attempts = 0;
   Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never
   Tseth ports_heard;               // the time stamp that had
+  PlaneMask ports_usable = 0;      // what it said
+  uint32_t ports_news = 0;         // how often
   KnownSpeakers speakers;
   LinkedList<QueuePair> members;  // connected to it, or in error since
   LinkedList<QueuePair> waiting;  // those that found the window closed, first come first

@@ -175,9 +175,9 @@ class QueuePair {
     if (MrcTransport* to = own_mrc()) to->on_endpoint_response(packet, now);
   }
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
-  void on_port(Plane plane, bool up, Services& services, Nanoseconds now);
-  void on_remote_ports(PlaneMask usable, Nanoseconds now) {
-    if (MrcTransport* to = own_mrc()) to->on_remote_ports(usable, now);
+  void follow_ports(Services& services, Nanoseconds now);
+  void follow_remote_ports(Nanoseconds now) {
+    if (MrcTransport* to = own_mrc(); to != nullptr && connected()) to->follow_remote_ports(now);
   }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now);

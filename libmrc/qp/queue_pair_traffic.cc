@@ -149,11 +149,11 @@ void QueuePair::on_timer(Services& services, Nanoseconds now) {
 
 // ---------------------------------------------------------------------------------------------- ports
 
-void QueuePair::on_port(Plane plane, bool up, Services& services, Nanoseconds now) {
+void QueuePair::follow_ports(Services& services, Nanoseconds now) {
   MrcTransport* const to = own_mrc();
   if (to == nullptr || !connected()) return;
   Context cx = context(services, now);
-  to->on_port(cx, plane, up);
+  to->follow_ports(cx);
 }
 
 void QueuePair::announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now) {

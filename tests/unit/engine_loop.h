@@ -31,7 +31,7 @@ class LoopPort : public Port, public Carrier {
     for (Frame& buffer : *buffers_) free_[free_count_++] = &buffer;
   }
   MacAddress address() const override { return {}; }
-  bool link_up() const override { return true; }
+  bool link_up() const override { return up; }
   Carrier* wire() override { return this; }
   bool resolve(const IpAddress&, Qpn, MacAddress* to) override {
     *to = {};
@@ -68,10 +68,12 @@ class LoopPort : public Port, public Carrier {
   }
 
   bool keeps_intact() const override { return intact; }
+  uint64_t carried() const { return end_; }  // frames so far
 
   uint64_t drop_every = 0;
   bool intact = false;
   bool full = false;   // there is no room
+  bool up = true;      // has a link
   uint64_t asked = 0;  // for room
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Turns of an engine that has many queue pairs with something to send.
+// Turns of an engine that has many queue pairs, with something to send or to be told.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -83,6 +83,73 @@ TEST_F(ManyInLine, WhoFindsNoRoomGoesOnWithItsTurn) {
     ASSERT_LE(begun, 16u) << "messages in pieces, in turn " << turn;
   }
   loop_.await(kPairs);
+}
+
+// Two planes, one of which loses its link.
+class PortNews : public ::testing::Test {
+ protected:
+  static constexpr uint32_t kPairs = 100;
+
+  PortNews() : loop_(2, 4, CongestionAlgorithm::kNone), memory_(2 * 4096) {
+    for (uint32_t i = 0; i < kPairs; ++i) loop_.add_pair(16);
+    from_ = loop_.segment(memory_.data(), 8192);
+    to_ = {from_.address + 4096, 64, from_.key};
+    post_all();
+    loop_.await(kPairs);
+  }
+  void post_all() {
+    for (uint32_t i = 0; i < kPairs; ++i) loop_.post(*loop_.qps[2 * i], Operation::kWrite, from_, to_, 64);
+  }
+  void turn() { loop_.engine->progress(loop_.now += kMillisecond); }
+  uint32_t told(PlaneMask ports) const {
+    uint32_t count = 0;
+    for (const QueuePair* qp : loop_.qps) count += qp->paths().active_planes() == ports ? 1 : 0;
+    return count;
+  }
+
+  test::Loop loop_;
+  std::vector<uint8_t> memory_;
+  Segment from_;
+  Segment to_;
+};
+
+TEST_F(PortNews, ATurnTellsAFew) {
+  loop_.ports[1]->up = false;
+  turn();
+  EXPECT_GT(told(0b01), 0u);
+  EXPECT_LT(told(0b01), kPairs / 2) << "a turn costs as much as there are queue pairs";
+  for (uint32_t before = told(0b01); before < 2 * kPairs; before = told(0b01)) {
+    ASSERT_LE(loop_.engine->next_deadline(), loop_.now + kMillisecond) << "the rest would wait for ever";
+    turn();
+    ASSERT_GT(told(0b01), before);
+  }
+  loop_.ports[1]->up = true;
+  for (int i = 0; i < 20; ++i) turn();
+  EXPECT_EQ(told(0b11), 2 * kPairs);
+}
+
+TEST_F(PortNews, NobodyIsLeftOutWhenOthersGoMeanwhile) {
+  loop_.ports[1]->up = false;
+  for (size_t first = 0; first < 40; first += 2) {
+    turn();
+    // Connected to each other: both, or the other would ask for it for ever.
+    for (size_t i = first; i < first + 2; ++i) loop_.engine->destroy(loop_.qps[i]);
+  }
+  loop_.qps.erase(loop_.qps.begin(), loop_.qps.begin() + 40);
+  for (int i = 0; i < 20; ++i) turn();
+  EXPECT_EQ(told(0b01), loop_.qps.size());
+}
+
+TEST_F(PortNews, NoDataGoByAPortThatIsDown) {
+  loop_.ports[1]->up = false;
+  turn();
+  const uint64_t carried = loop_.ports[1]->carried();
+  post_all();
+  loop_.engine->progress(loop_.now += kMicrosecond);
+  EXPECT_LT(told(0b01), kPairs) << "so many have been told that nothing is tried here";
+  loop_.await(kPairs);
+  // Some ask by it whether it is down at the peer, too.
+  EXPECT_LT(loop_.ports[1]->carried() - carried, kPairs / 4);
 }
 
 }  // namespace
