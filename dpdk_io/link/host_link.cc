@@ -11,7 +11,6 @@
 #include "dpdk_io/host/cancellation.h"
 #include "dpdk_io/host/fork_guard.h"
 #include "dpdk_io/host/monotonic_clock.h"
-#include "libmrc/port/station.h"
 
 namespace mrc {
 namespace {
@@ -253,15 +252,21 @@ void HostLink::give_back(const TxFrame& frame, uint64_t* why) {
   pool_.give(number_of(frame));
 }
 
+// Answers find their way by these addresses, whatever the port's own is.
+void HostLink::write_source(const TxFrame& frame) const {
+  const MacAddress source = station_of(state_.own_slot, frame.plane);
+  std::memcpy(frame.data + 6, source.bytes.data(), 6);
+}
+
 [[gnu::hot]] void HostLink::transmit(std::span<const TxFrame> frames) {
   if (in_forked_child()) return;
   Scope scope(*this);
   const LinkTable& links = table();
   // Neighbours with the same destination leave together.
   while (!frames.empty()) {
-    const uint32_t slot = slot_of_station(frames[0].data);
+    const uint32_t slot = slot_to(frames[0]);
     size_t run = 1;
-    while (run < frames.size() && run < kBurst && slot_of_station(frames[run].data) == slot) ++run;
+    while (run < frames.size() && run < kBurst && slot_to(frames[run]) == slot) ++run;
     if (slot == state_.own_slot)
       for (const TxFrame& frame : frames.first(run)) send_to_self(frame);
     else
@@ -282,9 +287,7 @@ void HostLink::give_back(const TxFrame& frame, uint64_t* why) {
     } else if (count == link->room()) {
       give_back(frame, &counters_.dropped_ring_full);
     } else {
-      // Answers find their way by these addresses, whatever the port's own is.
-      const MacAddress source = station_of(state_.own_slot, frame.plane);
-      std::memcpy(frame.data + 6, source.bytes.data(), 6);
+      if (frame.station == 0) write_source(frame);
       descriptors[count++] = {number_of(frame), static_cast<uint16_t>(frame.length), frame.plane,
                               state_.icrc_always || frame.damaged, 0};
     }
@@ -298,8 +301,7 @@ void HostLink::give_back(const TxFrame& frame, uint64_t* why) {
 void HostLink::send_to_self(const TxFrame& frame) {
   if (faulty(frame.plane)) return give_back(frame, &counters_.dropped_by_fault);
   if (loop_head_ - loop_tail_ == kLoopFrames) return give_back(frame, &counters_.dropped_ring_full);
-  const MacAddress source = station_of(state_.own_slot, frame.plane);
-  std::memcpy(frame.data + 6, source.bytes.data(), 6);
+  if (frame.station == 0) write_source(frame);
   loop_[loop_head_++ % kLoopFrames] = {number_of(frame), frame.length, frame.plane,
                                        state_.icrc_always || frame.damaged};
   ++counters_.frames_sent;

@@ -11,12 +11,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "dpdk_io/host/port_counters.h"
 #include "dpdk_io/link/frame_pool.h"
 #include "dpdk_io/link/link_state.h"
 #include "libmrc/port/carrier.h"
+#include "libmrc/port/station.h"
 
 namespace mrc {
 
@@ -34,6 +36,9 @@ class HostLink final : public Carrier {
   void transmit(std::span<const TxFrame> frames) override;
   void discard(std::span<const TxFrame> frames) override;
   bool keeps_intact() const override { return !state_.icrc_always; }
+  std::optional<MacAddress> source_for(Plane plane) const override {
+    return station_of(state_.own_slot, plane);
+  }
 
   // Not on the data path: asks for a link to the slot, if there is none.
   void want_link(uint32_t slot);
@@ -73,6 +78,10 @@ class HostLink final : public Carrier {
     return state_.faults->planes[plane].load(std::memory_order_relaxed) != PlaneFault::kNone;
   }
 
+  static uint32_t slot_to(const TxFrame& frame) {
+    return frame.station != 0 ? frame.station : slot_of_station(frame.data);
+  }
+  void write_source(const TxFrame& frame) const;
   uint32_t number_of(const TxFrame& frame) const { return state_.memory.arena->number_of(frame.data); }
   std::atomic<uint64_t>& bell_of(const Link& link) { return state_.memory.bells->rung[link.slot / 64]; }
 

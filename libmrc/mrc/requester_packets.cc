@@ -77,7 +77,7 @@ bool Requester::write_again(Context& cx, const Message& message, Psn psn, PathId
   const uint32_t losses = cx.services.memory.losses();
   frame.add_payload(part.place, part.bytes);
   if (cx.services.memory.losses() != losses) return lose_memory();
-  cx.services.transmitter.commit(chosen.plane, frame.finish(pad));
+  commit(cx, chosen.plane, frame.finish(pad));
   return true;
 }
 
@@ -85,7 +85,7 @@ bool Requester::write_again(Context& cx, const Message& message, Psn psn, PathId
 [[gnu::noinline]] bool Requester::write_gathered(Context& cx, const SendRequest& request, const Part& part,
                                                  Plane plane, FrameWriter frame) {
   if (!gather(cx, request, part.offset, part.bytes, &frame)) return lose_memory();
-  cx.services.transmitter.commit(plane, frame.finish(config_->interop.pad_bytes(part.bytes)));
+  commit(cx, plane, frame.finish(config_->interop.pad_bytes(part.bytes)));
   return true;
 }
 
@@ -123,7 +123,7 @@ bool Requester::write_question(Context& cx, const Message& message, const SendRe
     frame.add(Reth{request.remote_address, request.remote_key, request.bytes});
   }
   frame.end_headers();
-  cx.services.transmitter.commit(chosen.plane, frame.finish(0));
+  commit(cx, chosen.plane, frame.finish(0));
   return true;
 }
 
@@ -139,7 +139,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Part& 
         begin_packet(cx, *config_, chosen, buffer, part, bth, meth, nullptr, AtomicAckEth::kBytes);
     frame.add(AtomicAckEth{response.result});
     frame.end_headers();
-    cx.services.transmitter.commit(chosen.plane, frame.finish(0));
+    commit(cx, chosen.plane, frame.finish(0));
     return true;
   }
   const uint8_t* from = nullptr;
@@ -164,7 +164,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Part& 
     response_fault_ = response.psn;
     return false;
   }
-  cx.services.transmitter.commit(chosen.plane, frame.finish(pad));
+  commit(cx, chosen.plane, frame.finish(pad));
   return true;
 }
 

@@ -13,6 +13,7 @@ namespace mrc {
 
 // Of one plane, by kind of packet.
 struct PlaneFrames {
+  uint16_t station = 0;  // see TxFrame
   FrameTemplate data;
   FrameTemplate again;
   FrameTemplate control;
@@ -28,6 +29,7 @@ class FrameTable {
     uint8_t dscp_control = 0;
     uint8_t dscp_probe = 0;
     Ecn ecn = Ecn::kEct0;  // of data, data sent again and probes
+    uint16_t station = 0;
 
     // NOLINTNEXTLINE(modernize-use-nullptr): of the 0 that nobody wrote
     friend auto operator<=>(const Form&, const Form&) = default;
@@ -38,6 +40,7 @@ class FrameTable {
     const auto [at, is_new] = entries_.try_emplace(form);
     Entry& entry = at->second;
     if (is_new) {
+      entry.station = form.station;
       entry.data = FrameTemplate(form.network, form.dscp_data, form.ecn);
       entry.again = FrameTemplate(form.network, form.dscp_again, form.ecn);
       entry.control = FrameTemplate(form.network, form.dscp_control, Ecn::kNotCapable);

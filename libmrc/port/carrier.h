@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "libmrc/wire/identifiers.h"
@@ -28,6 +29,9 @@ struct TxFrame {
   void* handle;          // the carrier's
   Plane plane = 0;       // by which it goes
   bool damaged = false;  // on purpose: the receiver has to look at its ICRC although it is kept intact
+  // The slot of the process of this host that it is for, if its source is what source_for() said: then nobody
+  // has to look into the frame again, whose start may have left the cache by then. 0: look.
+  uint16_t station = 0;
 };
 
 class Carrier {
@@ -47,6 +51,9 @@ class Carrier {
 
   // Integrity as an offload: frames arrive as they were sent or not at all, so nobody computes their ICRC.
   virtual bool keeps_intact() const { return false; }
+  // Of a carrier to the processes of this host: what its frames of this plane come from, whatever the port's
+  // address is. Else none.
+  virtual std::optional<MacAddress> source_for(Plane /*plane*/) const { return std::nullopt; }
 };
 
 }  // namespace mrc

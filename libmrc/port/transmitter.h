@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,10 @@ class Transmitter {
   bool keeps_intact(Plane plane, const MacAddress& next_hop) const {
     return lanes_[lane_to(plane, next_hop)].intact;
   }
+  std::optional<MacAddress> source_for(Plane plane, const MacAddress& next_hop) const {
+    if (!is_same_host(next_hop)) return std::nullopt;
+    return lanes_[host_lane_[plane]].carrier->source_for(plane);
+  }
 
   // Frames that may still be staged towards `next_hop` without being dropped by the carrier.
   size_t room(LaneId lane, const MacAddress& next_hop);
@@ -64,10 +69,12 @@ class Transmitter {
     return lane.frames[lane.staged].data;
   }
   // What begin() gave last, written.
-  void commit(Plane plane, size_t length) {
+  void commit(Plane plane, size_t length, uint16_t station = 0) {
     Lane& lane = lanes_[begun_];
-    lane.frames[lane.staged].plane = plane;
-    lane.frames[lane.staged].length = static_cast<uint32_t>(length);
+    TxFrame& frame = lane.frames[lane.staged];
+    frame.plane = plane;
+    frame.length = static_cast<uint32_t>(length);
+    frame.station = station;
     ++frames_sent_;
     if (++lane.staged == lane.acquired) flush(lane);
   }

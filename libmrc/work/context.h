@@ -58,6 +58,11 @@ inline uint8_t* begin_buffer(Context& cx, Plane plane) {
   return cx.services.transmitter.begin(plane, cx.connection.next_hops[plane]);
 }
 
+// What was written there, behind ready bytes of the connection's.
+inline void commit(Context& cx, Plane plane, size_t length) {
+  cx.services.transmitter.commit(plane, length, cx.connection.frames[plane]->station);
+}
+
 // The outer header, if the path has one, for a frame of which no prefix was made before.
 inline void take_way(const EvEntry& way, const IpAddress& outer_source, NetworkHeader* network) {
   network->srv6 = way.has_outer;
@@ -86,7 +91,7 @@ bool send_control(Context& cx, PathId path_id, FrameTemplate PlaneFrames::*kind,
   frame.add(bth);
   frame.add(header);
   frame.end_headers();
-  cx.services.transmitter.commit(path.plane, frame.finish(0));
+  commit(cx, path.plane, frame.finish(0));
   return true;
 }
 

@@ -2,6 +2,9 @@
 #include "libmrc/work/next_hops.h"
 
 #include <bit>
+#include <optional>
+
+#include "libmrc/port/station.h"
 
 namespace mrc {
 
@@ -12,7 +15,9 @@ const PlaneFrames* ready_frames(const Connection& connection, Plane plane, Trans
   const MacAddress& next_hop = connection.next_hops[plane];
   FrameTable::Form form;
   NetworkHeader& network = form.network;
-  network.source_mac = services.transmitter.port(plane).address();
+  const std::optional<MacAddress> station = services.transmitter.source_for(plane, next_hop);
+  network.source_mac = station.value_or(services.transmitter.port(plane).address());
+  form.station = station ? static_cast<uint16_t>(slot_of_station(next_hop.bytes.data())) : 0;
   network.destination_mac = next_hop;
   network.source = connection.source;
   network.destination = connection.destination;
