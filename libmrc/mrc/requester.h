@@ -204,6 +204,7 @@ class Requester {
   void needless(Nanoseconds now);
   void credit_up_to(Context& cx, Psn psn);
   void learn_from_trigger(Context& cx, const Packet& packet);
+  bool nobody_overtaken(const Context& cx, const Sack& sack) const;
   void find_losses(Context& cx, const Sack& sack);
   void judge_by_count(Context& cx, uint32_t out_of_order);
   void judge_unheard(Context& cx, uint32_t out_of_order);

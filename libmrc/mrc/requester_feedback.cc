@@ -223,10 +223,19 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
   }
 }
 
+// Nothing has arrived that was sent after the oldest that has not: there is nothing to find. The oldest was
+// sent before all others, unless it was sent again.
+bool Requester::nobody_overtaken(const Context& cx, const Sack& sack) const {
+  if ((sack.bitmap | sack.out_of_order) != 0 || sack.answers_probe || !suspects_.empty()) return false;
+  const SentPacket& oldest = sent_.at(sent_.oldest());
+  return oldest.transmissions == 1 && oldest.order > cx.paths.delivered_order() &&
+         oldest.sent_at >= newest_delivery_;
+}
+
 // MRC 12.R8, 3.2: a zero inside the bitmap, and the PSN behind the cumulative one, are the only evidence of
 // loss.
 void Requester::find_losses(Context& cx, const Sack& sack) {
-  if (sent_.in_flight() == 0) return;
+  if (sent_.in_flight() == 0 || nobody_overtaken(cx, sack)) return;
   const Psn base = sack.cumulative_psn + sack.bitmap_offset;
   const uint64_t bitmap = sack.bitmap;
   if (base > sent_.oldest() && sent_.outstanding() > 0) {

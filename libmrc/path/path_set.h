@@ -186,6 +186,8 @@ class PathSet {
       clear(path, order);
     news(path, id, order);
   }
+  // The newest that has arrived by any path.
+  uint64_t delivered_order() const { return delivered_order_; }
   // MRC 4.5: packet number `order`, sent by this path at `sent_at`, was lost without notice. Takes the path
   // out of use, unless losses are so common that this one says nothing. True if it went out.
   bool lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds now);
