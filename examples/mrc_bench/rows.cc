@@ -118,7 +118,7 @@ class Maker {
       return process.wait() == 0 ? std::atof(output.c_str()) : 0;
     });
   }
-  NumberPointer write_bw() { return perftest({"ib_write_bw"}, "65536", kAverage, 20'000); }
+  NumberPointer write_bw() { return perftest({"ib_write_bw"}, "65536", kAverage, 100'000); }
   NumberPointer bare_stream() {
     // perftest, too, writes the same 64 KiB again and again.
     const BareRun run{program_, scale_.seconds, 64 << 10};
@@ -157,28 +157,28 @@ class Maker {
     row({"write_bw_64k_tcp", "Gb/s", write_bw(), tcp, "TCP over lo", 2.0, {}});
     row({"read_bw_64k",
          "Gb/s",
-         perftest({"ib_read_bw"}, "65536", kAverage, 20'000),
+         perftest({"ib_read_bw"}, "65536", kAverage, 100'000),
          write_bw(),
          "write_bw_64k",
          0.9,
          {}});
     row({"send_bw_64k",
          "Gb/s",
-         perftest({"ib_send_bw"}, "65536", kAverage, 20'000),
+         perftest({"ib_send_bw"}, "65536", kAverage, 100'000),
          write_bw(),
          "write_bw_64k",
          0.9,
          {}});
     row({"write_bw_1m",
          "Gb/s",
-         perftest({"ib_write_bw"}, "1048576", kAverage, 1'200),
+         perftest({"ib_write_bw"}, "1048576", kAverage, 6'000),
          write_bw(),
          "write_bw_64k",
          1.0,
          {}});
     row({"write_bw_8_qps",
          "Gb/s",
-         perftest({"ib_write_bw", "-q", "8"}, "65536", kAverage, 3'000),
+         perftest({"ib_write_bw", "-q", "8"}, "65536", kAverage, 12'000),
          write_bw(),
          "write_bw_64k",
          1.0,
@@ -186,10 +186,10 @@ class Maker {
   }
 
   void add_small_messages() {
-    row({"write_64", "M/s", perftest({"ib_write_bw"}, "64", kMessageRate, 500'000), nullptr, "", 3.0, {}});
+    row({"write_64", "M/s", perftest({"ib_write_bw"}, "64", kMessageRate, 3'000'000), nullptr, "", 3.0, {}});
     row({"write_64_lists",
          "M/s",
-         perftest({"ib_write_bw", "-l", "32"}, "64", kMessageRate, 500'000),
+         perftest({"ib_write_bw", "-l", "32"}, "64", kMessageRate, 3'000'000),
          nullptr,
          "",
          6.0,
@@ -280,8 +280,8 @@ class Maker {
   void add_paths() {
     row({"paths_8_planes_256",
          "Gb/s",
-         perftest({"ib_write_bw"}, "65536", kAverage, 20'000, paths(8, 32)),
-         perftest({"ib_write_bw"}, "65536", kAverage, 20'000, paths(1, 1)),
+         perftest({"ib_write_bw"}, "65536", kAverage, 100'000, paths(8, 32)),
+         perftest({"ib_write_bw"}, "65536", kAverage, 100'000, paths(1, 1)),
          "1 plane, 1 path",
          0.95,
          {}});
