@@ -185,13 +185,14 @@ PathId PathSet::next_in_use(PlaneMask usable) {
 }
 
 // MRC 4.1: planes have equal shares, also one that has lost some of its paths: the others of it take the
-// turn, in turn. Its link to the host is as fast as ever, and those of the other planes may be full.
+// turn, in turn. Its link to the host is as fast as ever, and those of the other planes may be full. In the
+// order of turns, which is another in every set and even over the list: many lose the same path at once.
 PathId PathSet::stand_in(Plane plane) {
   PlaneInfo& info = planes_[plane];
   const size_t first = size_t{plane} * share_;
   PathId id = kNoPath;
   do {
-    id = slots_[first + info.next_stand_in % share_];
+    id = slots_[order_[first + info.next_stand_in % share_]];
     ++info.next_stand_in;
   } while (id == kNoPath || !at(id).in_use());  // an active plane has one
   return id;

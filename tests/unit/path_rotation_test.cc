@@ -41,6 +41,28 @@ TEST(PathSet, APlaneThatLostPathsKeepsItsShare) {  // MRC 4.1
   EXPECT_NEAR(uses[6], uses[7], 4) << "the two that are left take turns";
 }
 
+// What breaks a link takes the same paths from many queue pairs at once. If all chose the same others
+// instead, those would be too full for all of them.
+TEST(PathSet, SetsThatLostTheSamePathsTakeDifferentOnesInstead) {
+  constexpr int kSets = 256;
+  constexpr int kRounds = 2;
+  std::map<uint16_t, int> uses;
+  std::map<int, int> parts;  // of the list: eight paths behind the same first hop
+  for (uint64_t seed = 1; seed <= kSets; ++seed) {
+    PathSet set = make(1, 64, 1, seed);
+    for (const uint16_t dead : {13, 38, 39, 43}) ASSERT_TRUE(set.demote(PathId(dead), 1));
+    for (int i = 0; i < 64 * kRounds; ++i) {
+      const PathId id = set.select(kAll);
+      ++uses[static_cast<uint16_t>(id)];
+      ++parts[static_cast<uint16_t>(id) / 8];
+    }
+  }
+  EXPECT_EQ(uses.size(), 60u);
+  const double even = 64.0 / 60 * kSets * kRounds;
+  for (const auto& [id, count] : uses) EXPECT_LT(count, 1.1 * even) << id;
+  for (const int whole : {0, 2, 3, 6, 7}) EXPECT_NEAR(parts[whole], 8 * even, 0.02 * 8 * even) << whole;
+}
+
 TEST(PathSet, EveryRunOfPlanesMeetsEachPlaneOnce) {
   PathSet set = make(8, 4);
   for (int round = 0; round < 20; ++round) {

@@ -215,7 +215,7 @@ ScenarioResult run_permutation(const ScenarioOptions& options) {
 }
 
 ScenarioResult run_permutation_degraded(const ScenarioOptions& options) {
-  return permute(options, 8, 0.85);
+  return permute(options, 8, 0.86);
 }
 
 }  // namespace mrc::sim
