@@ -12,6 +12,10 @@ constexpr uint8_t kReluctantTurns = 16;
 // Flows that keep their order meet in the same way every round, so queues do not grow; every now and then
 // they change it, lest two of them meet badly for ever.
 constexpr uint64_t kRoundsPerOrder = 16;
+// Where all paths are marked, so many of them are compared, and not more than one in sixteen: the best of all
+// would be the best for every packet until its marks are known, and for every other sender, too.
+constexpr uint32_t kComparedMax = 4;
+constexpr uint32_t kPathsPerCompared = 16;
 }  // namespace
 
 // --------------------------------------------------------------------------------------------------- slots
@@ -144,6 +148,8 @@ PathId PathSet::select_among(PlaneMask usable, PathId first) {
   const bool common = marks_are_common();
   bool forgiven = false;
   PathId second_choice = kNoPath;
+  uint32_t compared = 0;
+  const uint32_t compared_max = std::min(kComparedMax, share_ / kPathsPerCompared);
   // Two rounds: the end of one and the start of the next, newly shuffled, need not meet every path.
   for (size_t step = 0; step < 2 * order_.size(); ++step) {
     PathId id = step == 0 ? first : next_turn(next_plane(usable));
@@ -163,15 +169,18 @@ PathId PathSet::select_among(PlaneMask usable, PathId first) {
       }
       if (second_choice == kNoPath) second_choice = id;
     } else if (candidate.state == PathState::kSkip) {
-      if (second_choice == kNoPath) second_choice = id;
+      if (second_choice == kNoPath ||
+          (++compared < compared_max && candidate.mark_level < at(second_choice).mark_level))
+        second_choice = id;
       if (!forgiven) {
         if (--candidate.skip_turns == 0) forgive(candidate);
         forgiven = true;
       }
     }
   }
-  // All that could carry it are marked or doubtful: take one anyway. The next packet begins one turn later,
-  // or it would find the same one.
+  // All that could carry it are marked or doubtful: take one anyway, of a few the one that is marked least.
+  // (Any would do for the network as a whole. But whose paths mostly go by the fullest link would get less
+  // than the others.) The next packet begins one turn later, or it would find the same one.
   next_turn(next_plane(usable));
   return second_choice;
 }

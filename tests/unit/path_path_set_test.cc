@@ -100,6 +100,26 @@ TEST(PathSet, AllMarkedStillSends) {
   EXPECT_NE(set.select(kAll), kNoPath);
 }
 
+// MRC 4.3: which one then, is ours to say. Of many the one that is marked less; but no path of a few is the
+// best for all packets until its marks are known.
+TEST(PathSet, OfManyThatAreAllMarkedTheWorstAreUsedLeast) {
+  constexpr uint16_t kPaths = 64;
+  constexpr uint16_t kWorse = kPaths / 4;
+  PathSet set = make(1, kPaths);
+  for (uint16_t id = 0; id < kPaths; ++id)
+    for (int marks = id < kWorse ? 3 : 1; marks > 0; --marks) set.trimmed(PathId(id));
+  int worse = 0;
+  for (int i = 0; i < 2 * kPaths; ++i) worse += static_cast<uint16_t>(set.select(kAll)) < kWorse ? 1 : 0;
+  EXPECT_LT(worse, 2 * kWorse / 4);
+
+  PathSet few = make(1, 4);
+  for (const uint16_t id : {0, 1, 2, 3}) few.trimmed(PathId(id));
+  for (int marks = 0; marks < 2; ++marks) few.trimmed(PathId(0));
+  int uses = 0;
+  for (int i = 0; i < 16; ++i) uses += few.select(kAll) == PathId(0) ? 1 : 0;
+  EXPECT_NEAR(uses, 4, 2);
+}
+
 TEST(PathSet, ADemotedPathIsNotUsed) {
   PathSet set = make(2, 4);
   EXPECT_TRUE(set.demote(PathId{3}, 100));
