@@ -144,6 +144,31 @@ TEST_F(MeshTest, TwoDevicesOfOneProcess) {
   EXPECT_TRUE(outstanding.empty());
 }
 
+// A frame that says whom it is for is not looked into, and one that does not has its source written.
+TEST_F(MeshTest, FramesThatKnowTheirStationStayAsTheyAre) {
+  Device first, second;
+  ASSERT_TRUE(first.link_to(second.slot()));
+  EXPECT_EQ(first.link().source_for(1), station_of(first.slot(), 1));
+  for (const bool known : {true, false}) {
+    TxFrame frame;
+    ASSERT_EQ(first.link().acquire({&frame, 1}), 1u);
+    std::memset(frame.data, 7, 100);
+    const MacAddress to = station_of(second.slot(), 1);
+    if (!known) std::memcpy(frame.data, to.bytes.data(), 6);
+    frame.plane = 1;
+    frame.length = 100;
+    frame.station = known ? static_cast<uint16_t>(second.slot()) : 0;
+    first.link().transmit({&frame, 1});
+    RxFrame received;
+    const double until = seconds_now() + 10;
+    while (second.link().receive({&received, 1}) == 0) ASSERT_LT(seconds_now(), until);
+    MacAddress source;
+    std::memcpy(source.bytes.data(), received.data + 6, 6);
+    EXPECT_EQ(source, known ? (MacAddress{{7, 7, 7, 7, 7, 7}}) : station_of(first.slot(), 1));
+    second.link().release({&received, 1});
+  }
+}
+
 TEST_F(MeshTest, AddressesAndUnknownDestinations) {
   Device device;
   EXPECT_EQ(device.port(2).address(),
