@@ -119,10 +119,12 @@ class Maker {
     });
   }
   NumberPointer write_bw() { return perftest({"ib_write_bw"}, "65536", kAverage, 100'000); }
-  NumberPointer bare_stream() {
-    // perftest, too, writes the same 64 KiB again and again.
-    const BareRun run{program_, scale_.seconds, 64 << 10};
-    return number("mrc_bench --bare (frames of 4 KiB, copied)", [run] { return bare_gigabits(run); });
+  // perftest, too, writes the same 64 KiB again and again, and each of its queue pairs others.
+  NumberPointer bare_stream(size_t kilobytes = 64) {
+    const BareRun run{program_, scale_.seconds, kilobytes << 10};
+    const std::string shown =
+        "mrc_bench --bare (frames of 4 KiB, out of and into " + std::to_string(kilobytes) + " KiB)";
+    return number(shown, [run] { return bare_gigabits(run); });
   }
   NumberPointer bare_ping(int other_cpu, const char* shown) {
     const BareRun run{program_, scale_.seconds, 0, cpus_.front(), other_cpu};
@@ -132,14 +134,7 @@ class Maker {
   void add_bare() {
     if (!scale_.bare_only) return;
     row({"bare_bw", "Gb/s", bare_stream(), nullptr, "", {}, {}});
-    const BareRun cold{program_, scale_.seconds, 64 << 20};
-    row({"bare_bw_64m",
-         "Gb/s",
-         number("mrc_bench --bare (out of and into 64 MiB)", [cold] { return bare_gigabits(cold); }),
-         nullptr,
-         "",
-         {},
-         {}});
+    row({"bare_bw_64m", "Gb/s", bare_stream(64 << 10), nullptr, "", {}, {}});
     row({"bare_lat",
          "us",
          bare_ping(cpus_.back(), "mrc_bench --bare (64 B, there and back, half)"),
@@ -176,12 +171,26 @@ class Maker {
          "write_bw_64k",
          1.0,
          {}});
+    row({"write_bw_1m_bare",
+         "Gb/s",
+         perftest({"ib_write_bw"}, "1048576", kAverage, 6'000),
+         bare_stream(1024),
+         "bare link, 1 MiB",
+         0.7,
+         {}});
     row({"write_bw_8_qps",
          "Gb/s",
          perftest({"ib_write_bw", "-q", "8"}, "65536", kAverage, 12'000),
          write_bw(),
          "write_bw_64k",
          1.0,
+         {}});
+    row({"write_bw_8_qps_bare",
+         "Gb/s",
+         perftest({"ib_write_bw", "-q", "8"}, "65536", kAverage, 12'000),
+         bare_stream(512),
+         "bare link, 512 KiB",
+         0.7,
          {}});
   }
 
