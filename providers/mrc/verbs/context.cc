@@ -218,7 +218,7 @@ Context::~Context() {
       for (Qp* qp : queue_pairs_)
         if (qp->shard == &shard) shard.engine().destroy(qp->transport);
     }
-    regions_.for_each([this](const Mr& mr) { device_->memory().remove(mr.key); });
+    for (const Mr* mr : regions_) device_->memory().remove(mr->key);
   }
   device_->remove(this);
   device_->close();
@@ -272,12 +272,14 @@ void Context::remove(Qp* qp) {
 
 void Context::add(Mr* mr) {
   std::lock_guard lock(objects_mutex_);
-  regions_.push_back(mr->of_context);
+  mr->place = regions_.insert(regions_.end(), mr);
 }
 
 void Context::remove(Mr* mr) {
   std::lock_guard lock(objects_mutex_);
-  regions_.remove(mr->of_context);
+  if (!mr->place) return;
+  regions_.erase(*mr->place);
+  mr->place.reset();
 }
 
 // --- verbs ---

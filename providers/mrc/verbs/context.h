@@ -5,11 +5,11 @@
 #include <infiniband/verbs.h>
 
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <unordered_set>
 
-#include "libmrc/containers/linked_list.h"
 #include "providers/mrc/verbs/command_file.h"
 #include "providers/mrc/verbs/commands.h"
 #include "providers/mrc/verbs/device.h"
@@ -67,7 +67,7 @@ class Context {
   std::mutex async_mutex_;
   std::mutex objects_mutex_;
   std::unordered_set<Qp*> queue_pairs_;
-  LinkedList<Mr> regions_;
+  std::list<Mr*> regions_;
 };
 
 // An object that is being made, in its context's list before the engine knows it: what memory runs out for

@@ -6,9 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
+#include <optional>
 
-#include "libmrc/containers/linked_list.h"
 #include "libmrc/memory/memory_table.h"
 #include "providers/mrc/verbs/provider_abi.h"
 
@@ -23,8 +24,8 @@ struct Mr {
   Pd* pd = nullptr;
   MemoryKey key{};
   uint64_t iova = 0;
-  std::shared_ptr<void> keeps;  // what must live as long as the region
-  LinkedList<Mr>::Node of_context{this};
+  std::shared_ptr<void> keeps;                    // what must live as long as the region
+  std::optional<std::list<Mr*>::iterator> place;  // in its context's list; an imported one is not there
 
   static Mr* of(abi::MemoryRegion* region) { return reinterpret_cast<Mr*>(region); }
 };
