@@ -22,6 +22,9 @@ mrc_stop_all() {
     # Who ignores TERM is given three seconds.
     local tries=0
     while kill -0 "$pid" 2>/dev/null && ((tries++ < 60)); do sleep 0.05; done
+    kill -0 "$pid" 2>/dev/null || continue
+    # What it has started as well (timeout and its program): who is killed tells nobody.
+    pkill -KILL -P "$pid" || true
     kill -KILL "$pid" 2>/dev/null || true
   done
   for pid in "${mrc_started[@]}"; do wait "$pid" 2>/dev/null || true; done
