@@ -2,7 +2,8 @@
 // Turns send requests (and the answers the responder owes) into packets, keeps the window, learns from SACK,
 // NACK, ACK and silence what arrived and what was lost, repeats the lost, and completes requests in order.
 // requester.cc sends, requester_packets.cc writes what is sent, requester_copies.cc sends what may be lost
-// twice, requester_feedback.cc hears, requester_timers.cc waits.
+// twice, requester_feedback.cc hears, requester_losses.cc judges what was not heard of, requester_timers.cc
+// waits.
 #pragma once
 
 #include <algorithm>
