@@ -21,10 +21,6 @@ constexpr Nanoseconds kPauseMin = 2 * kMillisecond;
 
 // MRC 2, dynamic MPR: how often those that receive are counted anew.
 constexpr Nanoseconds kReceiveRound = kMillisecond;
-
-PlaneMask all_planes(size_t count) {
-  return static_cast<PlaneMask>((uint64_t{1} << count) - 1);
-}
 }  // namespace
 
 Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSink* sink)
@@ -46,7 +42,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
                 config_.transport,
                 config.path_source,
                 config.profiles,
-                all_planes(ports.size()),
+                transmitter_.all_planes(),
                 {}},
       timers_(config.qpn_count + 1),
       sink_(sink),

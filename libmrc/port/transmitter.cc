@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/port/transmitter.h"
 
+#include <algorithm>
+
 namespace mrc {
 
 namespace {
@@ -9,7 +11,9 @@ namespace {
 constexpr uint32_t kSpareBuffers = 4;
 }  // namespace
 
-Transmitter::Transmitter(std::span<Port* const> ports) : ports_(ports.begin(), ports.end()) {
+Transmitter::Transmitter(std::span<Port* const> ports)
+    : ports_(ports.begin(), ports.end()),
+      all_planes_(static_cast<PlaneMask>((uint64_t{1} << ports_.size()) - 1)) {
   for (size_t i = 0; i < ports_.size(); ++i) {
     const auto plane = static_cast<Plane>(i);
     Carrier* wire = ports_[i]->wire();
@@ -38,38 +42,42 @@ Transmitter::LaneId Transmitter::lane_of(Carrier& carrier, Plane plane, bool all
 Transmitter::~Transmitter() {
   for (Lane& lane : lanes_) {
     flush(lane);
-    lane.carrier->discard({lane.frames.data(), lane.acquired});
+    lane.carrier->discard(std::span(lane.frames).subspan(lane.first, lane.acquired - lane.first));
   }
 }
 
 size_t Transmitter::room(LaneId id, const MacAddress& next_hop) {
   Lane& lane = lanes_[id];
   const size_t room = lane.carrier->transmit_room(next_hop);
-  return room > lane.staged ? room - lane.staged : 0;
+  const size_t waiting = lane.staged - lane.first;
+  return room > waiting ? room - waiting : 0;
 }
 
 [[gnu::hot]] bool Transmitter::refill(Lane& lane) {
   flush(lane);
-  if (lane.acquired == 0) take_buffers(lane);
-  return lane.acquired > 0;
+  if (lane.first == lane.acquired) take_buffers(lane);
+  return lane.first < lane.acquired;
 }
 
+// Behind those that are left, none of which is written.
 void Transmitter::take_buffers(Lane& lane) {
+  lane.acquired = static_cast<uint32_t>(
+      std::copy(lane.frames.begin() + lane.first, lane.frames.begin() + lane.acquired, lane.frames.begin()) -
+      lane.frames.begin());
+  lane.first = lane.staged = 0;
   lane.acquired +=
       static_cast<uint32_t>(lane.carrier->acquire(std::span(lane.frames).subspan(lane.acquired)));
 }
 
 [[gnu::hot]] void Transmitter::flush(Lane& lane) {
-  if (lane.staged == 0) return;
+  if (lane.staged == lane.first) return;
+  const std::span<const TxFrame> frames{&lane.frames[lane.first], lane.staged - lane.first};
   if (tap_ != nullptr) [[unlikely]]
-    tap_->frames_leave(*lane.carrier, {lane.frames.data(), lane.staged}, lane.intact);
+    tap_->frames_leave(*lane.carrier, frames, lane.intact);
   else
-    lane.carrier->transmit({lane.frames.data(), lane.staged});
-  // The buffers that were not used move to the front.
-  for (uint32_t i = lane.staged; i < lane.acquired; ++i) lane.frames[i - lane.staged] = lane.frames[i];
-  lane.acquired -= lane.staged;
-  lane.staged = 0;
-  if (lane.acquired < kSpareBuffers) take_buffers(lane);
+    lane.carrier->transmit(frames);
+  lane.first = lane.staged;
+  if (lane.acquired - lane.first < kSpareBuffers) take_buffers(lane);
 }
 
 [[gnu::hot]] void Transmitter::flush_all() {

@@ -35,6 +35,7 @@ class Transmitter {
   Transmitter& operator=(const Transmitter&) = delete;
 
   size_t plane_count() const { return ports_.size(); }
+  PlaneMask all_planes() const { return all_planes_; }
   Port& port(Plane plane) { return *ports_[plane]; }
 
   size_t lane_count() const { return lanes_.size(); }
@@ -92,8 +93,10 @@ class Transmitter {
     bool intact = false;
     bool wire = false;
     Plane plane = 0;
-    uint32_t staged = 0;    // written, not yet handed over
-    uint32_t acquired = 0;  // buffers held
+    // Of the buffers: the first that was not handed over, the first not written, the end.
+    uint32_t first = 0;
+    uint32_t staged = 0;
+    uint32_t acquired = 0;
     std::array<TxFrame, kBurst> frames{};
   };
   // Another CPU may have read it last. That it is to be written here soon is said one frame ahead.
@@ -108,6 +111,7 @@ class Transmitter {
   void flush(Lane& lane);
 
   const std::vector<Port*> ports_;
+  const PlaneMask all_planes_;
   std::array<LaneId, kPlanesMax> wire_lane_{};
   std::array<LaneId, kPlanesMax> host_lane_{};  // for frames to processes of this host
   std::vector<Lane> lanes_;

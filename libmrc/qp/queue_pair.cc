@@ -76,16 +76,10 @@ Context QueuePair::context(Services& services, Nanoseconds now) {
           config_.receive_completions,
           peer() != nullptr ? peer()->index : 0,
           config_.signal_all,
-          state() == QueuePairState::kReadyToSend,
+          state_under_lock() == QueuePairState::kReadyToSend,
           services,
           trace_,
           now};
-}
-
-bool QueuePair::connected() const {
-  const QueuePairState now = state();
-  return now == QueuePairState::kReadyToReceive || now == QueuePairState::kReadyToSend ||
-         now == QueuePairState::kDraining;
 }
 
 // ---------------------------------------------------------------------------------------- state machine
@@ -233,7 +227,7 @@ void QueuePair::return_to_reset(Services& services) {
 }
 
 void QueuePair::enter_error(Services& services, CompletionStatus first, Nanoseconds now) {
-  if (state() == QueuePairState::kError) return;
+  if (state_under_lock() == QueuePairState::kError) return;
   const ResponderFault* fault = transport_.call([](auto& transport) { return transport.fault(); });
   state_.store(QueuePairState::kError, std::memory_order_release);
   Context cx = context(services, now);
@@ -270,7 +264,7 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
 
 // What the transport found out may end the connection.
 [[gnu::hot]] void QueuePair::settle(Services& services, Nanoseconds now) {
-  if (state() == QueuePairState::kError) return;
+  if (state_under_lock() == QueuePairState::kError) return;
   const auto [failure, fault] =
       transport_.call([](auto& transport) { return std::pair(transport.failure(), transport.fault()); });
   if (failure) {

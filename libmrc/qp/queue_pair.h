@@ -132,9 +132,16 @@ class QueuePair {
     return rc != nullptr ? rc->retransmits() : RetransmitCounts{};
   }
 
-  bool connected() const;  // RTR or beyond, not in error
+  // The same as state(): whoever has the lock need not wait for what others have written before it changed.
+  QueuePairState state_under_lock() const { return state_.load(std::memory_order_relaxed); }
+  // RTR or beyond, not in error.
+  static constexpr bool is_connected(QueuePairState state) {
+    return state == QueuePairState::kReadyToReceive || state == QueuePairState::kReadyToSend ||
+           state == QueuePairState::kDraining;
+  }
+  bool connected() const { return is_connected(state_under_lock()); }
   // In SQD, and something that was started is still under way.
-  bool draining() const { return state() == QueuePairState::kDraining && !drain_reported_; }
+  bool draining() const { return state_under_lock() == QueuePairState::kDraining && !drain_reported_; }
   bool sending() const {
     return transport_.call([](const auto& transport) { return transport.sending(); });
   }

@@ -31,7 +31,7 @@ namespace mrc {
 bool QueuePair::take_frame(std::span<const uint8_t> frame, Services& services, Nanoseconds now) {
   auto* const raw = transport_.as<RawPackets>();
   const RawPackets::Taking taking(raw);
-  if (!connected()) {
+  if (!is_connected(state())) {  // its own engine may change it meanwhile
     ++services.counters.drops_wrong_state;
     return true;
   }
@@ -68,7 +68,7 @@ bool QueuePair::take_named_queue(Context& cx, const Packet& packet) {
 // dealt with.
 template <typename TheTransport>
 bool QueuePair::admit(Context& cx, Arrival arrival, TheTransport& transport) {
-  const QueuePairState now_in = state();
+  const QueuePairState now_in = state_under_lock();
   if (now_in == QueuePairState::kError && arrival == Arrival::kRequest && transport.fault() != nullptr) {
     ++cx.services.counters.requests_in_vain;
     transport.repeat_nak(cx, last_plane_);
@@ -90,7 +90,7 @@ bool QueuePair::admit(Context& cx, Arrival arrival, TheTransport& transport) {
 [[gnu::hot]] More QueuePair::transmit(size_t budget, bool fresh_answers, Services& services,
                                       Nanoseconds now) {
   Context cx = context(services, now);
-  if (state() == QueuePairState::kError) {
+  if (state_under_lock() == QueuePairState::kError) {
     // Requests posted to a queue pair in error come straight back.
     if (!send_queue_.empty())
       transport_.call([&](auto& transport) { transport.flush(cx, CompletionStatus::kFlushed); });
@@ -102,7 +102,7 @@ bool QueuePair::admit(Context& cx, Arrival arrival, TheTransport& transport) {
   const More more =
       transport_.call([&](auto& transport) { return transport.transmit(cx, budget, fresh_answers); });
   settle(services, now);
-  if (state() == QueuePairState::kError) return More::kNothing;
+  if (state_under_lock() == QueuePairState::kError) return More::kNothing;
   report_drained(cx);
   return more;
 }
@@ -116,7 +116,7 @@ More QueuePair::answer(bool fresh, Services& services, Nanoseconds now) {
 }
 
 void QueuePair::report_drained(Context& cx) {
-  if (state() != QueuePairState::kDraining || drain_reported_) return;
+  if (state_under_lock() != QueuePairState::kDraining || drain_reported_) return;
   if (!transport_.call([&](auto& transport) { return transport.drained(cx); })) return;
   drain_reported_ = true;
   note(QueuePairEvent::kDrained);

@@ -37,9 +37,8 @@ const PlaneFrames* ready_frames(const Connection& connection, Plane plane, Trans
 }
 }  // namespace
 
-[[gnu::hot]] void resolve_next_hops(Connection& connection, Transport speaks, Services& services) {
+void resolve_missing_next_hops(Connection& connection, Transport speaks, Services& services) {
   const auto planes = services.transmitter.plane_count();
-  if (connection.resolved == (PlaneMask{1} << planes) - 1) return;
   for (size_t i = 0; i < planes; ++i) {
     if ((connection.resolved >> i & 1) != 0) continue;
     const auto plane = static_cast<Plane>(i);

@@ -8,7 +8,12 @@
 namespace mrc {
 
 // Asks for those that are not known yet. `speaks`: MRC or plain RC.
-void resolve_next_hops(Connection& connection, Transport speaks, Services& services);
+void resolve_missing_next_hops(Connection& connection, Transport speaks, Services& services);
+inline void resolve_next_hops(Connection& connection, Transport speaks, Services& services) {
+  if (connection.resolved == services.transmitter.all_planes()) [[likely]]
+    return;
+  resolve_missing_next_hops(connection, speaks, services);
+}
 void release_next_hops(Connection& connection, Services& services);
 
 // The class of traffic that the program asked for, or else `otherwise`.
