@@ -225,7 +225,8 @@ Nanoseconds Engine::advance(Nanoseconds now) {
   return time_ = std::max(time_, now);
 }
 
-void Engine::serve_doorbells(Nanoseconds now) {
+void Engine::serve_posted(Nanoseconds now) {
+  posted_ = false;
   take_doorbells();
   transmit(now);
   transmitter_.flush_all();
@@ -235,7 +236,7 @@ void Engine::serve_doorbells(Nanoseconds now) {
   const Nanoseconds now = advance(clock);
   ++burst_;
   const uint64_t sent_before = transmitter_.frames_sent();
-  serve_doorbells(now);
+  serve_posted(now);
   report();
   const uint64_t sent = transmitter_.frames_sent() - sent_before;
   counters_.frames_sent += sent;
@@ -247,7 +248,7 @@ void Engine::serve_doorbells(Nanoseconds now) {
   ++burst_;
   excuse_pause(now);
   const uint64_t sent_before = transmitter_.frames_sent();
-  if (doorbell_pending()) serve_doorbells(now);  // before anything is looked at
+  if (posted_ || doorbell_pending()) serve_posted(now);  // before anything is looked at
   if (now - receive_round_at_ >= kReceiveRound) {
     receive_round_at_ = now;
     services_.receiving = std::exchange(receiving_, 0);
@@ -424,6 +425,7 @@ void Engine::let_answer(Nanoseconds now) {
       qp.put_off_ = false;
       if (rest != More::kNothing) schedule(qp);
     }
+    if (!more) transmitter_.flush_all();  // the peer waits for it, and nobody for the rest
     after_work(qp, now);
   }
   line_.push_front(kept);

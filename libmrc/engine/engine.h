@@ -113,6 +113,11 @@ class Engine final : private FrameTap {
   // Lock-free, any thread: there is new work in the queue pair's queues.
   void ring_doorbell(QueuePair& qp);
   bool doorbell_pending() const { return doorbells_.load(std::memory_order_relaxed) != nullptr; }
+  // The same for one who has the lock, and has the engine run next.
+  void take_posted(QueuePair& qp) {
+    schedule(qp);
+    posted_ = true;
+  }
 
   // Sends one EV probe; no queue pair is needed. False: the port is down or has no buffer, or the next hop is
   // not known. The answer comes by EventSink::ev_probe_answered; one that was lost never does. An SRv6 route
@@ -180,7 +185,7 @@ class Engine final : private FrameTap {
   void tell(QueuePair& qp, Nanoseconds now);
   void forget(const QueuePair& qp);
   void take_doorbells();
-  void serve_doorbells(Nanoseconds now);
+  void serve_posted(Nanoseconds now);
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
   void schedule(QueuePair& qp);
@@ -227,6 +232,7 @@ class Engine final : private FrameTap {
   uint32_t connected_ = 0;
   uint64_t random_;
   bool moves_ = false;    // the last look at the ports found something
+  bool posted_ = false;   // somebody came in line with the lock in hand, see take_posted()
   uint64_t burst_ = 0;    // calls of progress() and send_posted()
   Nanoseconds time_ = 0;  // never goes back
   Nanoseconds last_turn_ = 0;

@@ -207,6 +207,20 @@ void Progress::say_last_words() {
   return now;
 }
 
+[[gnu::hot]] void Progress::drive_posted(QueuePair& qp) {
+  if (running_.load(std::memory_order_acquire)) {
+    const Nanoseconds now = clock_now();
+    if (turn(now, Purpose::kPost, &qp).ran) {
+      application_drove_.store(now, std::memory_order_relaxed);
+      return;
+    }
+  }
+  // Somebody else has the engine: a bell that it hears before it lets go, or we have it then.
+  engine_->ring_doorbell(qp);
+  full_fence();  // pairs with the one in turn()
+  drive(Purpose::kPost);
+}
+
 [[gnu::hot]] bool Progress::found_nothing(Nanoseconds now_if_known) {
   // Two pollers on two CPUs shall not pay a system call per poll; two on one CPU shall not wait for a time
   // slice.
@@ -261,13 +275,14 @@ void Progress::found_something() {
   return frames;
 }
 
-[[gnu::hot]] Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose) {
+[[gnu::hot]] Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose, QueuePair* posted) {
   Turn result;
   // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
   // after unlocking, or its ringer gets the lock. The fence pairs with the one behind ring_doorbell().
   for (unsigned turns = 0; turns < kTurnsMax; ++turns) {
     if (!lock_.try_lock()) return result;
     result.ran = true;
+    if (posted != nullptr) engine_->take_posted(*std::exchange(posted, nullptr));
     result.frames += run_engine(now, purpose);
     if (purpose == Purpose::kBackground && result.frames == 0) result.deadline = engine_->next_deadline();
     unlock();

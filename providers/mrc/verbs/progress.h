@@ -77,8 +77,9 @@ class Progress {
   // Runs the engine once, unless somebody else is doing it. Returns the time that it read, 0 if it did not
   // run.
   Nanoseconds drive() { return drive(Purpose::kPoll); }
-  // The same after work was posted: only sends it if the ports were looked at just now.
-  void drive_posted() { drive(Purpose::kPost); }
+  // The same after work was posted to this one: only sends it if the ports were looked at just now. Whoever
+  // runs the engine instead sends it soon.
+  void drive_posted(QueuePair& qp);
   // What was posted and not sent yet goes now. Also before the device has started.
   void send_what_waits() {
     if (running_.load(std::memory_order_acquire) && engine_->doorbell_pending()) drive(Purpose::kPoll);
@@ -117,8 +118,9 @@ class Progress {
 
   Nanoseconds drive(Purpose purpose);
 
-  // One turn of the engine, and more while doorbells ring; under no lock.
-  Turn turn(Nanoseconds now, Purpose purpose);
+  // One turn of the engine, and more while doorbells ring; under no lock. The first begins with what was
+  // posted to this one, if it is given.
+  Turn turn(Nanoseconds now, Purpose purpose, QueuePair* posted = nullptr);
   // Under the lock. How many frames were moved.
   size_t run_engine(Nanoseconds now, Purpose purpose);
   void unlock();  // shows what others want to know, unlocks, and delivers events

@@ -218,10 +218,8 @@ bool is_in_stream(Qp& qp) {
 
 [[gnu::hot]] void start_work(Qp* qp) {
   Shard& shard = *qp->shard;
-  shard.engine().ring_doorbell(*qp->transport);
-  if (is_in_stream(*qp)) return;
-  full_fence();  // pairs with the one in Progress::turn()
-  shard.progress().drive_posted();
+  if (is_in_stream(*qp)) return shard.engine().ring_doorbell(*qp->transport);
+  shard.progress().drive_posted(*qp->transport);
 }
 
 }  // namespace mrc::provider
