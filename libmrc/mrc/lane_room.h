@@ -15,12 +15,11 @@ namespace mrc {
 
 class LaneRoom {
  public:
-  LaneRoom(Transmitter& transmitter, const Connection& connection) {
+  LaneRoom(Transmitter& transmitter, const Connection& connection) : lane_of_(connection.lanes) {
     for (PlaneMask left = connection.resolved; left != 0; left &= left - 1) {
       const auto plane = static_cast<Plane>(std::countr_zero(left));
-      const MacAddress& next_hop = connection.next_hops[plane];
-      const Transmitter::LaneId lane = lane_of_[plane] = transmitter.lane_to(plane, next_hop);
-      if (planes_of_[lane] == 0) room_[lane] = transmitter.room(lane, next_hop);
+      const Transmitter::LaneId lane = connection.lanes[plane];
+      if (planes_of_[lane] == 0) room_[lane] = transmitter.room(lane, connection.next_hops[plane]);
       planes_of_[lane] |= PlaneMask{1} << plane;
       if (room_[lane] > 0) planes_ |= PlaneMask{1} << plane;
     }
@@ -37,7 +36,7 @@ class LaneRoom {
  private:
   std::array<size_t, Transmitter::kLanesMax> room_;
   std::array<PlaneMask, Transmitter::kLanesMax> planes_of_{};
-  std::array<Transmitter::LaneId, kPlanesMax> lane_of_;
+  const std::array<Transmitter::LaneId, kPlanesMax>& lane_of_;
   PlaneMask planes_ = 0;
 };
 

@@ -81,6 +81,10 @@ class MrcTransport {
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
   Peer* peer() const { return peer_; }  // as long as it is connected
+  // failure() or fault(), cheaper.
+  bool is_over() const {
+    return requester_.failure() || requester_.response_fault() || responder_.fault() != nullptr;
+  }
   bool waits_for_window() const { return waiting_.listed(); }
   // It was the first of those that wait for the peer's window, which is open now.
   void give_turn() { its_turn_ = true; }

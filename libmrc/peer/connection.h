@@ -48,9 +48,10 @@ struct Connection {
   PlaneMask resolved = 0;        // planes whose next hop is known
   bool srv6 = false;             // every path has an outer destination of its own
   bool segment_routing = false;  // and a routing header with a segment of its own
-  // Valid where resolved: who is there, and ready headers.
+  // Valid where resolved: who is there, ready headers, and where frames are staged.
   std::array<MacAddress, kPlanesMax> next_hops{};
   std::array<const PlaneFrames*, kPlanesMax> frames{};
+  std::array<uint8_t, kPlanesMax> lanes{};  // of the transmitter, by which they go
 };
 
 }  // namespace mrc

@@ -63,8 +63,9 @@ class Transmitter {
 
   // A buffer to write the next frame to `next_hop` into, or nullptr when the carrier has none. Calling it
   // again without commit() gives the same buffer, as long as the lane is the same.
-  uint8_t* begin(Plane plane, const MacAddress& next_hop) {
-    Lane& lane = lanes_[begun_ = lane_to(plane, next_hop)];
+  uint8_t* begin(Plane plane, const MacAddress& next_hop) { return begin(lane_to(plane, next_hop)); }
+  uint8_t* begin(LaneId id) {
+    Lane& lane = lanes_[begun_ = id];
     if (lane.staged == lane.acquired && !refill(lane)) return nullptr;
     if (lane.staged + 1 < lane.acquired) fetch_start(lane.frames[lane.staged + 1].data);
     return lane.frames[lane.staged].data;

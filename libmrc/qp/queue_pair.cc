@@ -263,7 +263,7 @@ void QueuePair::flush_receives(Services& services, CompletionStatus first) {
 }
 
 // What the transport found out may end the connection.
-[[gnu::hot]] void QueuePair::settle(Services& services, Nanoseconds now) {
+void QueuePair::settle_end(Services& services, Nanoseconds now) {
   if (state_under_lock() == QueuePairState::kError) return;
   const auto [failure, fault] =
       transport_.call([](auto& transport) { return std::pair(transport.failure(), transport.fault()); });

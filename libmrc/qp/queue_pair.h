@@ -225,7 +225,13 @@ class QueuePair {
   void enter_error(Services& services, CompletionStatus first, Nanoseconds now);
   void flush_receives(Services& services, CompletionStatus first);
   void note(QueuePairEvent event) { events_ |= 1u << static_cast<unsigned>(event); }
-  void settle(Services& services, Nanoseconds now);
+  // After work: whether the connection is over.
+  void settle(Services& services, Nanoseconds now) {
+    if (MrcTransport* to = own_mrc(); to != nullptr && !to->is_over()) [[likely]]
+      return;
+    settle_end(services, now);
+  }
+  void settle_end(Services& services, Nanoseconds now);
   bool take_named_queue(Context& cx, const Packet& packet);
   template <typename TheTransport>
   bool admit(Context& cx, Arrival arrival, TheTransport& transport);

@@ -55,7 +55,7 @@ struct Context {
 
 // A buffer for a frame to the peer by this plane; nullptr: there is none.
 inline uint8_t* begin_buffer(Context& cx, Plane plane) {
-  return cx.services.transmitter.begin(plane, cx.connection.next_hops[plane]);
+  return cx.services.transmitter.begin(cx.connection.lanes[plane]);
 }
 
 // What was written there, behind ready bytes of the connection's.

@@ -45,6 +45,7 @@ void resolve_missing_next_hops(Connection& connection, Transport speaks, Service
     Port& port = services.transmitter.port(plane);
     if (!port.resolve(connection.destination, connection.remote_qpn, &connection.next_hops[i])) continue;
     connection.frames[i] = ready_frames(connection, plane, speaks, services);
+    connection.lanes[i] = services.transmitter.lane_to(plane, connection.next_hops[i]);
     connection.resolved |= PlaneMask{1} << plane;
   }
 }
