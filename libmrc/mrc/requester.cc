@@ -28,7 +28,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   retry_.progress();
   config_ = &config;
   sent_.reset(config.window_packets, first);
-  next_copy_ = first;
+  forget_copies(first);
   control_ = control;
   losses_ = losses;
   messages_.clear();

@@ -171,13 +171,19 @@ class Requester {
     if (!copies_help(cx)) [[likely]]
       return;
     losses_->sent(packets);
-    if (from < next_copy_) next_copy_ = from;
+    if (from < copies_end_) begin_copies(from);
     if (!copies_due_) copy_at_ = std::min(copy_at_, cx.now + copy_delay());
   }
   void put_off_copies(Nanoseconds now) {
     if (copies_due_) copy_at_ = now + copy_delay();
     copies_due_ = false;
   }
+  void begin_copies(Psn from) {
+    if (from < copies_from_) copies_from_ = from;
+    copies_end_ = behind_copy_ = copies_from_;
+  }
+  void forget_copies(Psn next) { copies_from_ = copies_end_ = behind_copy_ = next; }
+  bool seek_copy();
   Nanoseconds copy_delay() const;
   bool find_copy(const Context& cx);
   bool send_copy(Context& cx, PathId path, uint8_t* buffer);
@@ -282,7 +288,9 @@ class Requester {
   uint64_t order_ = 0;      // transmissions so far
 
   // Copies of what is under way.
-  Psn next_copy_;                 // nothing below it is to be copied
+  Psn copies_from_;               // nothing below it is to be copied
+  Psn copies_end_;                // behind the message that is being copied
+  Psn behind_copy_;               // of that, the one before this is next
   Nanoseconds copy_at_ = kNever;  // when to look for something...
   bool copies_due_ = false;       // ...which is now
 

@@ -409,7 +409,7 @@ void Requester::abandon() {
   for (Psn psn = sent_.oldest(); psn < next; ++psn)
     if (sent_.at(psn).state == PacketState::kInFlight) control_->forget(nominal_size(sent_.at(psn).bytes));
   sent_.reset(config_->window_packets, next);
-  next_copy_ = next;
+  forget_copies(next);
   copy_at_ = kNever;
   copies_due_ = false;
 }

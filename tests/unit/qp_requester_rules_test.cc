@@ -137,6 +137,27 @@ TEST(RequesterRules, SacksAreMergedAndEveryGapIsFilledOnce) {
   EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 300 * 1024));
 }
 
+// [P] Message after message, and the end of each first: that is what a message waits for in a queue.
+TEST(RequesterRules, CopiesBeginAtTheEndOfAMessage) {
+  PairOptions options = strict_options();
+  options.planes = 1;  // packets of several planes leave plane by plane
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = [](const Packet& packet) {
+    return packet.bth.psn == Psn(kFirst + 3) && !packet.bth.retransmission;
+  };
+  pair.write(1, 16 * 1024);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, kSecond));
+  tap.clear();
+  pair.write(2, 8 * 1024);
+  pair.write(3, 8 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.engine->counters().messages_completed == 3; }, kSecond));
+  std::vector<uint32_t> copies;
+  for (const Packet& packet : tap.packets)
+    if (is_data(packet) && packet.bth.retransmission) copies.push_back(packet.bth.psn.value() - kFirst);
+  EXPECT_EQ(copies, (std::vector<uint32_t>{23, 22, 21, 20, 19, 18, 17, 16, 31, 30, 29, 28, 27, 26, 25, 24}));
+}
+
 // MRC 3.3 (c): packets may overtake each other for as long as they like, but not by more than a window.
 TEST(RequesterRules, MoreThanAWindowBehindAGapIsALoss) {
   PairOptions options = strict_options();

@@ -59,7 +59,8 @@ TEST(Copies, ALossAtTheEndCostsNoRoundTrip) {
 }
 
 // Two messages one behind the other, together less than the window: the second must not keep the first from
-// being copied in time.
+// being copied in time. (The first packets of the first are copied last of it, and are mostly known to have
+// arrived by then.)
 TEST(Copies, TwoMessagesAtOnceAreCopiedBoth) {
   World world(two_hosts(4));
   world.faults().lose_at_hosts(0.002);
@@ -75,7 +76,7 @@ TEST(Copies, TwoMessagesAtOnceAreCopiedBoth) {
     world.run_until(world.now() + 50 * kPerMicrosecond);
   }
   const Counters counted = world.counters();
-  EXPECT_GT(counted.copies_sent, counted.data_packets_sent / 10 * 9);
+  EXPECT_GT(counted.copies_sent, counted.data_packets_sent / 10 * 8);
 }
 
 // A port takes six packets at a time. The copies of a message go on as soon as there is room again, however
