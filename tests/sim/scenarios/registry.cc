@@ -13,7 +13,7 @@ const std::vector<Scenario>& all_scenarios() {
       {"plane_cut", "R4: a plane goes down and comes back", run_plane_cut},
       {"spine_reboot", "R3: a spine dies and reboots", run_spine_reboot},
       {"permutation", "R5: every host sends to another one, three tiers or two", run_permutation},
-      {"permutation_degraded", "R5: the same with 8 core links at a tenth of their rate",
+      {"permutation_degraded", "R5: the same with one core link of 128 at a tenth of its rate",
        run_permutation_degraded},
       {"incast", "R6: many to one", run_incast},
       {"incast_victim", "R6: seven to one, and a flow to a neighbour of the target", run_incast_victim},
