@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -30,6 +31,13 @@ std::string own_path() {
   char path[PATH_MAX];
   const ssize_t bytes = readlink("/proc/self/exe", path, sizeof path);
   return bytes > 0 ? std::string(path, static_cast<size_t>(bytes)) : "mrc_bench";
+}
+
+// As short as it can be said: it is shown in the table.
+std::string short_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
 }
 
 // The CPUs that this process may use; at least one.
@@ -231,7 +239,7 @@ class Maker {
   }
 
   NumberPointer threads(const char* count, const char* pairs, const char* bytes) {
-    return role({"threads", count, pairs, bytes, std::to_string(scale_.seconds)});
+    return role({"threads", count, pairs, bytes, short_number(scale_.seconds)});
   }
   void add_threads() {
     row({"threads_2_64k",
@@ -252,10 +260,10 @@ class Maker {
   }
 
   void add_counts() {
-    row({"setups", "1/s", role({"setups", std::to_string(scale_.seconds)}), nullptr, "", 5000, {}});
+    row({"setups", "1/s", role({"setups", short_number(scale_.seconds)}), nullptr, "", 5000, {}});
     row({"device_idle",
          "% CPU",
-         role({"idle", std::to_string(std::max(1.0, scale_.seconds))}),
+         role({"idle", short_number(std::max(1.0, scale_.seconds))}),
          nullptr,
          "",
          {},
