@@ -69,10 +69,11 @@ fi
 as_user=(timeout -k 15 "$((${MRC_TEST_DEADLINE:-90} + 20))" "${prefix[@]}" "$bin/mrcrun")
 start_watchdog "${prefix[@]}" "$bin/mrcctl"
 
-# await_cm_listener SPACE PORT PID: returns when somebody listens there by rdma_cm: the run directory says so.
+# await_cm_listener SPACE PORT PID [DEVICES]: returns when somebody listens there by rdma_cm, on so many devices: the run
+# directory says so.
 await_cm_listener() {
   local tries=0
-  until grep -qsE '^[0-9]+ [0-9a-f]+ 1 ' "$MRC_RUNDIR/cm.$1.$2"; do
+  until (($(cat "$MRC_RUNDIR/cm.$1.$2" 2>/dev/null | grep -cE '^[0-9]+ [0-9a-f]+ 1 ') >= ${4:-1})); do
     kill -0 "$3" 2>/dev/null || return 1
     ((tries++ < 1200)) || return 1
     sleep 0.05

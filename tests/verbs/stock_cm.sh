@@ -171,7 +171,7 @@ case $name in
       port=$(free_port)
       mrc_start "$scratch/server.$device.log" "${as_user[@]}" ib_write_bw -s 65536 -n 500 -R -F -p "$port"
       servers[$device]=$mrc_pid
-      await_cm_listener 0106 "$port" "$mrc_pid" || fail 'ib_write_bw does not listen'
+      await_cm_listener 0106 "$port" "$mrc_pid" 2 || fail 'ib_write_bw does not listen'
       mrc_start "$scratch/client.$device.log" "${as_user[@]}" ib_write_bw -s 65536 -n 500 -R -F -p "$port" "127.0.0.$((${device#mrc} + 1))"
       clients[$device]=$mrc_pid
     done
