@@ -34,9 +34,6 @@ enum class PathState : uint8_t { kGood, kSkip, kAssumedBad, kDenied };
 enum class PathId : uint16_t {};
 inline constexpr PathId kNoPath{0xFFFF};
 
-// A set of planes, one bit each.
-using PlaneMask = uint32_t;
-
 // MRC 4.7: what a controller is told about. The values are OCP's.
 inline constexpr uint8_t kPathEventGood = 1 << 0;
 inline constexpr uint8_t kPathEventAssumedBad = 1 << 1;

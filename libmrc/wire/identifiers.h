@@ -33,6 +33,7 @@ enum class Entropy : uint32_t {};
 // Index of a network plane; a device has one port per plane.
 using Plane = uint8_t;
 inline constexpr Plane kPlanesMax = 16;
+using PlaneMask = uint32_t;  // a set of them, one bit each
 
 struct MacAddress {
   std::array<uint8_t, 6> bytes{};
