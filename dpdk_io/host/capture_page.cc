@@ -14,6 +14,7 @@
 #include "dpdk_io/host/file_lock.h"
 #include "dpdk_io/host/monotonic_clock.h"
 #include "dpdk_io/host/private_file.h"
+#include "libmrc/wire/cache_line.h"
 
 namespace mrc {
 namespace {
@@ -117,7 +118,7 @@ void CaptureFeed::put(const CaptureNote& note, std::span<const uint8_t> frame) {
   const size_t place = number % CaptureRing::kSlots;
   const auto* later =
       reinterpret_cast<const uint8_t*>(&lane_->slots[(number + kFetchAhead) % CaptureRing::kSlots]);
-  for (size_t at = 0; at < sizeof(CaptureRing::Slot); at += 64) __builtin_prefetch(later + at, 1);
+  for (size_t at = 0; at < sizeof(CaptureRing::Slot); at += kCacheLine) fetch_to_write(later + at);
   CaptureRing::Slot& slot = lane_->slots[place];
   // Who was held up in here for a whole round keeps the slot, and this frame is not shown.
   uint64_t turn = slot.turn.load(std::memory_order_relaxed);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libmrc/wire/cache_line.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
@@ -51,7 +52,7 @@ MemoryRegion* MemoryTable::create() {
   MemoryKey key = next_key_;
   while (places_[place_of(key)] != nullptr) key = keys_.next();
   next_key_ = keys_.next();
-  __builtin_prefetch(&places_[place_of(next_key_)], 1);
+  fetch_to_write(&places_[place_of(next_key_)]);
   *region = MemoryRegion{};
   region->key = key;
   places_[place_of(key)] = region;

@@ -10,6 +10,7 @@
 
 #include "libmrc/port/port.h"
 #include "libmrc/port/station.h"
+#include "libmrc/wire/cache_line.h"
 
 namespace mrc {
 
@@ -102,9 +103,7 @@ class Transmitter {
   };
   // Another CPU may have read it last. That it is to be written here soon is said one frame ahead.
   static void fetch_start(uint8_t* frame) {
-    __builtin_prefetch(frame, 1);
-    __builtin_prefetch(frame + 64, 1);
-    __builtin_prefetch(frame + 128, 1);
+    for (size_t line = 0; line < 3; ++line) fetch_to_write(frame + line * kCacheLine);
   }
   LaneId lane_of(Carrier& carrier, Plane plane, bool all_planes);
   bool refill(Lane& lane);

@@ -13,7 +13,7 @@
 #include "libmrc/path/retransmit_cause.h"
 #include "libmrc/peer/connection.h"
 #include "libmrc/qp/any_transport.h"
-#include "libmrc/wire/copy_out.h"
+#include "libmrc/wire/cache_line.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/wire/time.h"
 #include "libmrc/work/completion_queue.h"

@@ -10,6 +10,7 @@
 
 #include "libmrc/containers/growing_ring.h"
 #include "libmrc/path/path_set.h"
+#include "libmrc/wire/cache_line.h"
 #include "libmrc/wire/psn.h"
 #include "libmrc/wire/time.h"
 
@@ -65,7 +66,7 @@ class SentPackets {
   // Into the cache: where the next few are noted down.
   [[gnu::always_inline]] void fetch_next() const {
     if (entries_.empty()) return;  // it sends nothing yet
-    for (int32_t i = 0; i < 16; i += 2) __builtin_prefetch(&at(next_ + i), 1);
+    for (int32_t i = 0; i < 16; i += 2) fetch_to_write(&at(next_ + i));
   }
   // A new packet goes out as next().
   void add(const SentPacket& packet) {

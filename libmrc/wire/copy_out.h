@@ -2,15 +2,18 @@
 // Copies payload into a frame that another CPU has read before. A plain copy first fetches every line of the
 // old frame from that CPU's cache, to write over all of it, unless the processor sees by itself that whole
 // lines are written. Where it does not, and lines can be claimed without their contents, that is spared.
+// Where they cannot, they are at least asked for early: stores wait for their lines one after the other.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "libmrc/wire/cache_line.h"
+
 namespace mrc {
 
-inline constexpr size_t kCacheLine = 64;
 // Below this, what is spared does not pay for the claim.
 inline constexpr size_t kClaimFrom = 8 * kCacheLine;
 
@@ -33,9 +36,31 @@ inline constexpr bool kClaimsPay = false;
 [[gnu::always_inline]] inline void claim_lines(uint8_t*, size_t) {}
 #endif
 
+#if defined(__x86_64__)
+// Lines of so many bytes are asked for while as many before them are written, and none behind the end: they
+// may be of a frame that is being read.
+inline constexpr size_t kAskedAhead = 8 * kCacheLine;
+
+inline void copy_with_lines_ahead(uint8_t* to, const uint8_t* from, size_t bytes) {
+  const auto fetch = [](const uint8_t* first, size_t count) {
+    for (size_t at = 0; at < count; at += kCacheLine) fetch_to_write(first + at);
+  };
+  fetch(to, std::min(bytes, kAskedAhead));
+  for (; bytes > kAskedAhead; to += kAskedAhead, from += kAskedAhead, bytes -= kAskedAhead) {
+    fetch(to + kAskedAhead, std::min(bytes - kAskedAhead, kAskedAhead));
+    std::memcpy(to, from, kAskedAhead);
+  }
+  std::memcpy(to, from, bytes);
+}
+#endif
+
 // As memcpy. Nobody else may be reading there yet.
 inline void copy_out(uint8_t* to, const uint8_t* from, size_t bytes) {
+#if defined(__x86_64__)
+  if (bytes >= kAskedAhead) return copy_with_lines_ahead(to, from, bytes);
+#else
   if (kClaimsPay && bytes >= kClaimFrom) claim_lines(to, bytes);
+#endif
   std::memcpy(to, from, bytes);
 }
 
