@@ -185,7 +185,9 @@ class Requester {
   void forget_copies(Psn next) { copies_from_ = copies_end_ = behind_copy_ = next; }
   bool seek_copy();
   Nanoseconds copy_delay() const;
+  bool may_be_copied(const Context& cx, Psn psn) const;
   bool find_copy(const Context& cx);
+  bool find_overtaken(const Context& cx);
   bool send_copy(Context& cx, PathId path, uint8_t* buffer);
   bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
   void on_news_of_copy(Context& cx, const SentPacket& packet) const;
@@ -291,6 +293,8 @@ class Requester {
   Psn copies_from_;               // nothing below it is to be copied
   Psn copies_end_;                // behind the message that is being copied
   Psn behind_copy_;               // of that, the one before this is next
+  Psn copy_;                      // what find_copy() has found
+  size_t suspects_passed_ = 0;    // of those that were overtaken, so many have been looked at
   Nanoseconds copy_at_ = kNever;  // when to look for something...
   bool copies_due_ = false;       // ...which is now
 

@@ -52,18 +52,22 @@ bool Requester::seek_copy() {
   return true;
 }
 
-// Makes the one before behind_copy_ a packet that may go once more now. False: there is none; copy_at_ says
-// when to look again.
+bool Requester::may_be_copied(const Context& cx, Psn psn) const {
+  const SentPacket& packet = sent_.at(psn);
+  return packet.state == PacketState::kInFlight && !packet.copied && within_mpr(psn) &&
+         !is_witness(cx.paths, packet);
+}
+
+// Makes copy_ a packet that may go once more now. False: there is none; copy_at_ says when to look again.
 bool Requester::find_copy(const Context& cx) {
   if (!copies_due_) return false;
-  for (; copies_help(cx) && seek_copy(); behind_copy_ = behind_copy_ - 1) {
-    const Psn psn = behind_copy_ - 1;
-    const SentPacket& packet = sent_.at(psn);
-    if (packet.state != PacketState::kInFlight || packet.copied || !within_mpr(psn) ||
-        is_witness(cx.paths, packet))
-      continue;
-    const bool fits = 8 * control_->inflight() <= kWindowEighths * control_->cwnd();
-    const Nanoseconds due = packet.sent_at + copy_delay();
+  const bool help = copies_help(cx);
+  const bool fits = 8 * control_->inflight() <= kWindowEighths * control_->cwnd();
+  if (help && fits && find_overtaken(cx)) return true;
+  for (; help && seek_copy(); behind_copy_ = behind_copy_ - 1) {
+    copy_ = behind_copy_ - 1;
+    if (!may_be_copied(cx, copy_)) continue;
+    const Nanoseconds due = sent_.at(copy_).sent_at + copy_delay();
     if (fits && cx.now >= due) return true;
     copy_at_ = fits ? due : std::max(due, cx.now + copy_delay());
     break;
@@ -72,16 +76,26 @@ bool Requester::find_copy(const Context& cx) {
   return false;
 }
 
+// What others have overtaken is likely lost, and goes before what nothing is known of: to be sure of it takes
+// the rest of the time in which packets may overtake each other.
+bool Requester::find_overtaken(const Context& cx) {
+  for (; suspects_passed_ < suspects_.size(); ++suspects_passed_) {
+    copy_ = suspects_[suspects_passed_];
+    if (sent_.contains(copy_) && sent_.at(copy_).transmissions == 1 && may_be_copied(cx, copy_)) return true;
+  }
+  return false;
+}
+
 bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
-  const Psn psn = behind_copy_ = behind_copy_ - 1;
+  const Psn psn = copy_;
   SentPacket& packet = sent_.at(psn);
+  packet.copied = true;
   if (!write_again(cx, message_at(packet.request), psn, path, buffer)) {
     // Its memory has gone. That is no fault before it is known to be needed.
     failure_.reset();
     response_fault_.reset();
     return false;
   }
-  packet.copied = true;
   cx.paths.count_sent(path);
   ++order_;
   ++cx.services.counters.copies_sent;

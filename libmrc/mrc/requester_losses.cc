@@ -79,6 +79,7 @@ void Requester::judge_by_count(Context& cx, uint32_t out_of_order) {
 void Requester::judge_suspects(Context& cx) {
   size_t kept = 0;
   uint32_t under_way = 0;
+  bool once_only = false;
   Nanoseconds first_late = kNever;
   for (const Psn psn : suspects_) {
     if (!sent_.contains(psn)) continue;
@@ -99,9 +100,13 @@ void Requester::judge_suspects(Context& cx) {
     const bool proven = cx.paths.at(packet.path).delivered_order != 0;
     if (overtaken(cx, packet, proven ? reorder_window() / 4 : 0)) cx.paths.overdue(packet.path);
     ++under_way;
-    if (packet.transmissions == 1) first_late = std::min(first_late, late_at(packet));
+    if (packet.transmissions > 1) continue;
+    once_only = once_only || !packet.copied;
+    first_late = std::min(first_late, late_at(packet));
   }
   suspects_.resize(kept);
+  suspects_passed_ = 0;
+  if (once_only && copies_help(cx)) copies_due_ = true;
   // If nothing else is under way, no later SACK will show that they are lost: then time does.
   suspects_late_at_ = under_way == sent_.in_flight() ? first_late : kNever;
 }

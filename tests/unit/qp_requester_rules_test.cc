@@ -137,6 +137,36 @@ TEST(RequesterRules, SacksAreMergedAndEveryGapIsFilledOnce) {
   EXPECT_EQ(0, std::memcmp(pair.target.data(), pair.data.data(), 300 * 1024));
 }
 
+// [P] What others have overtaken is likely lost: it goes before what nothing is known of.
+TEST(RequesterRules, CopiesBeginWithWhatWasOvertaken) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.window_bytes = 16 * 1112;
+    config->transport.reorder_window_min = kMillisecond;
+    config->transport.paths_per_plane = 64;
+  };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = [](const Packet& packet) {
+    return packet.bth.psn == Psn(kFirst + 3) && !packet.bth.retransmission;
+  };
+  pair.write(1, 16 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 1; }, kSecond));
+  tap.clear();
+  // One in the middle, and the end, of which nothing is known.
+  const uint32_t overtaken = kFirst + 16 + 2, end = kFirst + 16 + 8;
+  tap.drop = [&](const Packet& packet) {
+    const uint32_t psn = packet.bth.psn.value();
+    return is_data(packet) && !packet.bth.retransmission && (psn == overtaken || psn >= end);
+  };
+  pair.write(2, 16 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
+  std::vector<uint32_t> copies;
+  for (const Packet& packet : tap.packets)
+    if (is_data(packet) && packet.bth.retransmission) copies.push_back(packet.bth.psn.value() - kFirst - 16);
+  EXPECT_EQ(copies, (std::vector<uint32_t>{2, 15, 14, 13, 12, 11, 10, 9, 8}));
+}
+
 // [P] Message after message, and the end of each first: that is what a message waits for in a queue.
 TEST(RequesterRules, CopiesBeginAtTheEndOfAMessage) {
   PairOptions options = strict_options();
