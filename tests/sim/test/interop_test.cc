@@ -3,7 +3,9 @@
 // must get everything, and what it answers must be as good as an answer in our own words.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ostream>
+#include <vector>
 
 #include "tests/sim/scenarios/world.h"
 
@@ -94,6 +96,79 @@ INSTANTIATE_TEST_SUITE_P(Each, Readings,
                            return std::string(std::get<0>(info.param).name) +
                                   (std::get<1>(info.param) ? "AtTheTarget" : "AtTheSenders");
                          });
+
+// What an echo is for, at one moment of one connection.
+struct Reaction {
+  uint64_t window = 0;
+  uint64_t under_way = 0;  // what was not credited yet
+  Nanoseconds rtt = 0;
+  Nanoseconds least_rtt = 0;
+  uint64_t skipped = 0;  // paths that were marked or trimmed
+  uint64_t forgiven = 0;
+  uint64_t trimmed = 0;
+
+  bool operator==(const Reaction&) const = default;
+};
+
+// Three send to host 0, whose answers echo EVs as `reading` has it, what neither the spines nor its port
+// carry: a look at each of them every few microseconds.
+std::vector<Reaction> reactions(const InteropConfig& reading, uint64_t seed, bool trimming) {
+  WorldConfig config;
+  config.topology.planes = 2;
+  config.topology.leaves = 2;
+  config.topology.hosts_per_leaf = 3;
+  config.topology.spines = 4;
+  config.topology.spine_gigabits = 50;
+  config.paths = 8;
+  config.trimming = trimming;
+  config.ecn_last_hop = true;
+  config.interop_at[0] = reading;
+  ScenarioOptions options;
+  options.seed = seed;
+  config.apply(options);
+  World world(config);
+  StreamConfig stream;
+  stream.messages = 0;
+  for (uint32_t from = 3; from < 6; ++from) world.add_stream(from, 0, stream);
+  std::vector<Reaction> seen;
+  for (int look = 1; look <= 200; ++look) {
+    world.run_until(look * 5 * kPerMicrosecond);
+    for (const auto& flow : world.streams()) {
+      const Requester& requester = flow->queue_pair().mrc()->requester();
+      const Counters& counters = world.fabric().host(flow->from()).engine().counters();
+      seen.push_back({requester.waiting().window, requester.waiting().window_used, requester.rtt().smoothed(),
+                      requester.rtt().least(), counters.paths.skipped, counters.paths.forgiven,
+                      counters.retransmits_trimmed});
+    }
+  }
+  return seen;
+}
+
+// MRC 1.4, 1.5: marks, round trips, credit and trims are taken from an echo in the other order of halves, at
+// the same moment and with the same effect as from our own.
+TEST(Echoes, CongestionIsMetAlikeInEitherOrder) {
+  for (const bool trimming : {false, true}) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      InteropConfig swapped;
+      swapped.echo_port_first = true;
+      const std::vector<Reaction> ours = reactions({}, seed, trimming);
+      const std::vector<Reaction> other = reactions(swapped, seed, trimming);
+      EXPECT_GT(ours.back().skipped, 20u) << "nothing was marked: the test tests nothing";
+      EXPECT_EQ(ours.back().trimmed > 0, trimming);
+      uint64_t least = UINT64_MAX, most = 0;
+      for (const Reaction& reaction : ours) {
+        least = std::min(least, reaction.window);
+        most = std::max(most, reaction.window);
+      }
+      EXPECT_LT(least, most / 2) << "congestion control had nothing to do";
+      ASSERT_EQ(ours.size(), other.size());
+      const auto [here, there] = std::mismatch(ours.begin(), ours.end(), other.begin());
+      EXPECT_EQ(here, ours.end()) << "seed " << seed << ", trimming " << trimming << ": other from look "
+                                  << (here - ours.begin()) / 3 << " on: window " << here->window << " and "
+                                  << there->window << ", rtt " << here->rtt << " and " << there->rtt;
+    }
+  }
+}
 
 // The number is not the same, or both are only limited members: nothing comes through.
 TEST(Partitions, KeepOthersOut) {
