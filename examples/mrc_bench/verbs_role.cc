@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "examples/mrc_bench/self_writer.h"
 #include "examples/shared/child_process.h"
+#include "examples/shared/self_writer.h"
 
 namespace mrc::bench {
 namespace {

@@ -23,7 +23,7 @@
 #include "dpdk_io/host/run_directory.h"
 #include "dpdk_io/settings/device_config.h"
 #include "dpdk_io_peer.h"
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 
 namespace mrc {
 namespace {

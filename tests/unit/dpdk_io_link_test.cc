@@ -19,8 +19,8 @@
 #include "dpdk_io/link/control_socket.h"
 #include "dpdk_io/link/host_link.h"
 #include "dpdk_io_peer.h"
+#include "examples/shared/patience.h"
 #include "libmrc/port/station.h"
-#include "tests/patience.h"
 
 namespace mrc {
 namespace {

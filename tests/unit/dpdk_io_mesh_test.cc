@@ -13,8 +13,8 @@
 #include "dpdk_io/host/fault_page.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io_peer.h"
+#include "examples/shared/patience.h"
 #include "libmrc/wire/frame.h"
-#include "tests/patience.h"
 
 namespace mrc {
 namespace {

@@ -29,9 +29,9 @@
 #include "dpdk_io/host/loaded_library.h"
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io/host/run_directory.h"
+#include "examples/shared/patience.h"
 #include "libmrc/port/station.h"
 #include "libmrc/wire/frame.h"
-#include "tests/patience.h"
 
 namespace mrc::test {
 

@@ -21,7 +21,7 @@
 #include "dpdk_io/share/share_client.h"
 #include "dpdk_io/share/share_server.h"
 #include "dpdk_io/share/slot_ledger.h"
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 #include "tests/unit/dpdk_io_shared_frames.h"
 
 namespace mrc {

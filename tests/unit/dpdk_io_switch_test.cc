@@ -21,7 +21,7 @@
 #include "dpdk_io/share/locked_carrier.h"
 #include "dpdk_io/switch_thread.h"
 #include "dpdk_io/wire/frame_filter.h"
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 #include "tests/unit/dpdk_io_shared_frames.h"
 
 namespace mrc {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 
 namespace process_faults {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 
 namespace process_faults {
 namespace {

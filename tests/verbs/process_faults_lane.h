@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 #include "tests/verbs/process_faults_peer.h"
 #include "tests/verbs/process_faults_tally.h"
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <deque>
 
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 #include "tests/verbs/process_faults_arena.h"
 #include "tests/verbs/process_faults_tally.h"
 

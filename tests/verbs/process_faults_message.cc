@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 
 namespace process_faults {
 

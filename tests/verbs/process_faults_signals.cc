@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 #include "tests/verbs/process_faults_faults.h"
 
 namespace process_faults {

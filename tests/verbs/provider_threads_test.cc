@@ -10,7 +10,7 @@
 #include <atomic>
 #include <future>
 
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 #include "tests/verbs/provider_fixture.h"
 
 namespace provider_test {

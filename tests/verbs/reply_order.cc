@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 
 namespace {
 

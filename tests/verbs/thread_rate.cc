@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "examples/mrc_bench/self_writer.h"
-#include "tests/verbs/peer.h"
+#include "examples/shared/self_writer.h"
+#include "examples/shared/verbs_peer.h"
 
 namespace {
 

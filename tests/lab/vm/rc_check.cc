@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How much longer than usual a test waits before it calls something hung: sanitizers slow everything down.
+// How much longer than usual a check waits before it calls something hung: sanitizers slow everything down.
 #pragma once
 
 #if defined(__has_feature)  // clang says it like this

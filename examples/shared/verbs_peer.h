@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// What the verbs test programs share: two processes on one host, joined by TCP for what verbs programs
-// exchange out of band, and thin owners for verbs objects. Plain libibverbs, as any user would write it.
-// Errors end the process.
+// What verbs programs share which check a device: two processes on one host, joined by TCP for what verbs
+// programs exchange out of band, and thin owners for verbs objects. Plain libibverbs, as any user would write
+// it. Errors end the process.
 #pragma once
 
 #include <infiniband/verbs.h>

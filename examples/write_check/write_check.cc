@@ -21,8 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/shared/verbs_peer.h"
 #include "examples/terminal/program_words.h"
-#include "tests/verbs/peer.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "examples/mrc_bench/self_writer.h"
+#include "examples/shared/self_writer.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "tests/verbs/peer.h"
+#include "examples/shared/verbs_peer.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -22,7 +22,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tests/patience.h"
+#include "examples/shared/patience.h"
 
 namespace verbs_test {
 namespace {
