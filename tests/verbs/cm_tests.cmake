@@ -1,5 +1,5 @@
-#SPDX - License - Identifier : BSD - 2 - Clause
-#rdma_cm without the kernel : our own program, built here, and Debian's.
+# SPDX-License-Identifier: BSD-2-Clause
+# rdma_cm without the kernel: our own program, built here, and Debian's.
 find_library(MRC_RDMACM rdmacm)
 if(MRC_RDMACM)
   add_executable(cm_programs_test cm_programs_test.cc cm_leaving_test.cc)
@@ -25,7 +25,7 @@ if(NOT MRC_SANITIZE)
       send_lat_ud read_bw atomic_lat riostream silent_rping)
     mrc_verbs_test(stock_cm_${case}_nobody 120 ${stock_cm} ${case} as-nobody)
   endforeach()
-#Each waits for a minute, and others run meanwhile.
+  # Each waits for a minute, and others run meanwhile.
   foreach(case rping rping_nobody ucmatose rstream riostream rcopy)
     set_tests_properties(verbs.stock_cm_silent_${case} PROPERTIES COST 80)
   endforeach()
