@@ -83,6 +83,13 @@ def run(program):
     check(all(re.fullmatch(r'scenario two_flows, \d+:\d\d', line) for line in lines), f'name and time: {lines}')
 
 
+def run_seeds(program):
+    _, said, shown = on_terminal([program, 'run', 'two_flows', '--quick', '--rc', 'off', '--seeds', '1..3'], 80)
+    lines = lines_of(shown, 80)
+    check(said.startswith('two_flows (3 seeds, 1 to 3)'), f'all seeds are in it: {said}')
+    check(all(re.fullmatch(r'seed [123] of 3: two_flows, \d+:\d\d', line) for line in lines), f'part and name: {lines}')
+
+
 def pipe(words):
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S)
     check(done.returncode == 0, f'{words}: status {done.returncode}')
@@ -95,11 +102,13 @@ def main(program):
     soak(program, 2)
     narrow(program)
     run(program)
+    run_seeds(program)
     with tempfile.TemporaryDirectory(prefix='progress.', dir=os.path.dirname(program)) as folder:
         report(program, ['bad_ev', 'black_hole'], folder)
         pipe([program, 'report', '--quick', '--out', folder, 'bad_ev'])
     pipe([program, 'soak', '--seeds', '101..105', '--jobs', '2'])
     pipe([program, 'run', 'incast', '--quick'])
+    pipe([program, 'run', 'two_flows', '--quick', '--rc', 'off', '--seeds', '1..2'])
     print('passed')
 
 

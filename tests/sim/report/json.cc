@@ -7,9 +7,7 @@
 
 namespace mrc::sim {
 
-namespace {
-
-std::string quoted(const std::string& text) {
+std::string json_text(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -18,27 +16,30 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
-std::string number(double value) {
+std::string json_number(double value) {
   if (!std::isfinite(value)) return "null";
   char text[40];
   std::snprintf(text, sizeof text, "%.10g", value);
   return text;
 }
 
-}  // namespace
+std::string json_target(const Row& row) {
+  std::string out = ",\"target\":" + (row.target ? json_number(*row.target) : "null");
+  if (row.target) out += std::string(",\"bound\":") + (row.at_least ? "\"at_least\"" : "\"at_most\"");
+  if (!row.published.empty()) out += ",\"published\":" + json_text(row.published);
+  return out;
+}
 
 std::string to_json(const ScenarioResult& result) {
-  std::string out = "{\"scenario\":" + quoted(result.scenario) + ",\"seed\":" + std::to_string(result.seed) +
+  std::string out = "{\"scenario\":" + json_text(result.scenario) +
+                    ",\"seed\":" + std::to_string(result.seed) +
                     ",\"ok\":" + (result.ok() ? "true" : "false") + ",\"rows\":[";
   for (size_t i = 0; i < result.rows.size(); ++i) {
     const Row& row = result.rows[i];
     out += i == 0 ? "\n" : ",\n";
-    out += "{\"name\":" + quoted(row.name) + ",\"value\":" + number(row.value);
-    if (!row.unit.empty()) out += ",\"unit\":" + quoted(row.unit);
-    out += ",\"target\":" + (row.target ? number(*row.target) : "null");
-    if (row.target) out += std::string(",\"bound\":") + (row.at_least ? "\"at_least\"" : "\"at_most\"");
-    if (!row.published.empty()) out += ",\"published\":" + quoted(row.published);
-    out += std::string(",\"ok\":") + (row.ok() ? "true" : "false") + "}";
+    out += "{\"name\":" + json_text(row.name) + ",\"value\":" + json_number(row.value);
+    if (!row.unit.empty()) out += ",\"unit\":" + json_text(row.unit);
+    out += json_target(row) + ",\"ok\":" + (row.ok() ? "true" : "false") + "}";
   }
   return out + "]}\n";
 }

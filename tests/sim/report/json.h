@@ -12,4 +12,10 @@ namespace mrc::sim {
 std::string to_json(const ScenarioResult& result);
 std::string to_table(const ScenarioResult& result);
 
+// Parts of it.
+std::string json_text(const std::string& text);
+std::string json_number(double value);
+// ,"target", "bound" and "published", the last two where there are some.
+std::string json_target(const Row& row);
+
 }  // namespace mrc::sim

@@ -12,15 +12,18 @@
 #include "examples/terminal/progress_line.h"
 #include "libmrc/wire/identifiers.h"
 #include "tests/sim/report/json.h"
+#include "tests/sim/report/seed_runs.h"
 
 namespace mrc::sim {
 
 const char* const kRunUsage =
-    "mrc_sim run SCENARIO [--json] [--quick] [options]\n"
+    "mrc_sim run SCENARIO [--json] [--quick] [--seeds A..B [--jobs N]] [options]\n"
+    "    --seeds   runs it with each of them: how far the numbers spread, and who missed a target\n"
     "    options: --seed N --hosts N --tiers 2|3 (of permutation) --planes N --paths N (per plane)\n"
     "             --size BYTES --messages N --loss SHARE\n"
     "             --rate GBPS (per plane) --rtt US --controller none|nscc|receiver_aware\n"
-    "             --trimming on|off --ecn-last-hop on|off --srv6 on|off\n";
+    "             --trimming on|off --ecn-last-hop on|off --srv6 on|off\n"
+    "             --rc on|off (beside MRC)\n";
 
 const char* const kUnknownOption = "an option";
 
@@ -75,6 +78,7 @@ const char* parse_scenario_option(const std::string& word, const char* value, Sc
   if (word == "--trimming") return parse_switch(value, &options->trimming) ? nullptr : "on or off";
   if (word == "--ecn-last-hop") return parse_switch(value, &options->ecn_last_hop) ? nullptr : "on or off";
   if (word == "--srv6") return parse_switch(value, &options->srv6) ? nullptr : "on or off";
+  if (word == "--rc") return parse_switch(value, &options->rc) ? nullptr : "on or off";
   if (word == "--controller") {
     options->controller = value;
     for (const char* known : {"none", "nscc", "receiver_aware"})
@@ -92,6 +96,20 @@ int refuse(const std::string& why) {
   return 2;
 }
 
+int run_with(const Scenario& scenario, const ScenarioOptions& options, const SeedRange& seeds, unsigned jobs,
+             bool json) {
+  try {
+    const SeedSummary summary = run_seeds(scenario, options, seeds, jobs);
+    std::fputs((json ? to_json(summary) : to_table(summary)).c_str(), stdout);
+    return summary.ok() ? 0 : 1;
+  } catch (const std::invalid_argument& impossible) {
+    return refuse(impossible.what());
+  } catch (const std::runtime_error& failed) {
+    std::fprintf(stderr, "mrc_sim: %s\n", failed.what());
+    return 1;
+  }
+}
+
 }  // namespace
 
 int run_main(int count, char** words) {
@@ -99,6 +117,8 @@ int run_main(int count, char** words) {
   const Scenario* scenario = find_scenario(words[0]);
   if (scenario == nullptr) return refuse(std::string("there is no scenario '") + words[0] + "'");
   ScenarioOptions options;
+  SeedRange seeds;
+  unsigned jobs = 1;
   bool json = false;
   for (int i = 1; i < count; ++i) {
     const std::string word = words[i];
@@ -106,6 +126,11 @@ int run_main(int count, char** words) {
       json = true;
     } else if (word == "--quick") {
       options.quick = true;
+    } else if (word == "--seeds") {
+      if (i + 1 >= count || !parse_seeds(words[++i], &seeds)) return refuse("--seeds should be N or A..B");
+    } else if (word == "--jobs") {
+      if (i + 1 >= count || !parse_number(words[++i], &jobs, 1, 64))
+        return refuse("--jobs should be 1 to 64");
     } else {
       const char* value = i + 1 < count ? words[++i] : "";
       const char* wanted = parse_scenario_option(word, value, &options);
@@ -113,6 +138,7 @@ int run_main(int count, char** words) {
       if (wanted != nullptr) return refuse(word + " '" + value + "': should be " + wanted);
     }
   }
+  if (!seeds.empty()) return run_with(*scenario, options, seeds, jobs, json);
   ScenarioResult result;
   try {
     ProgressLine progress("scenario", 1);

@@ -78,8 +78,8 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   const auto spoil = [drop](World& rc, Stream& flow) {
     rc.faults().add(lossy_path(rc, first_path(flow), drop));
   };
-  add_rc_rows({config, endless(config), kSpoiledAt, kSpoiledAt + length, spoil, "", !options.quick}, &result,
-              &plot);
+  add_rc_rows({config, endless(config), kSpoiledAt, kSpoiledAt + length, spoil, "", rc_beside(options)},
+              &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;
 }
@@ -117,7 +117,7 @@ ScenarioResult run_black_hole(const ScenarioOptions& options) {
   add_message_times(world, "mrc_", &result);
   Plot plot{"A path is black-holed", "ms", "Gb/s", {meter.series("mrc", kSpoiledAt + length)}, true};
   const auto swallow = [](World& rc, Stream& flow) { rc.faults().add(black_hole(link_in_use(rc, flow))); };
-  add_rc_rows({config, endless(config), kSpoiledAt, kSpoiledAt + length, swallow, "", !options.quick},
+  add_rc_rows({config, endless(config), kSpoiledAt, kSpoiledAt + length, swallow, "", rc_beside(options)},
               &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;

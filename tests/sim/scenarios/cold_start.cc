@@ -69,9 +69,9 @@ std::vector<uint32_t> add_streams(World& world) {
   return receivers;
 }
 
-void add_rc_rows(const WorldConfig& config, double dead_share, Picoseconds end, ScenarioResult* result,
-                 Plot* plot) {
-  for (const Transport& transport : rc_transports()) {
+void add_rc_rows(const ScenarioOptions& options, const WorldConfig& config, double dead_share,
+                 Picoseconds end, ScenarioResult* result, Plot* plot) {
+  for (const Transport& transport : rc_transports(options)) {
     World world(config.speaking_on_planes(transport));
     kill_links(world, dead_share, config.seed);
     Meter meter(world, add_streams(world), 50 * kPerMicrosecond);
@@ -126,7 +126,7 @@ ScenarioResult run_cold_start(const ScenarioOptions& options) {
   result.plots.push_back({"Losses after a cold start", "ms", "packets per 100 us", {losses}, true});
   add_message_times(world, "mrc_", &result);
   Plot plot{"Goodput after a cold start", "ms", "Gb/s", {meter.series("mrc", end)}, true};
-  add_rc_rows(config, dead_share, end, &result, &plot);
+  add_rc_rows(options, config, dead_share, end, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;
 }

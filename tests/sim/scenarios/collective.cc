@@ -39,7 +39,7 @@ ScenarioResult run_collective(const ScenarioOptions& options) {
   std::vector<double> losses = {0, 0.001, 0.01};
   if (options.loss) losses = {0, *options.loss};
   if (options.quick) losses = {0, 0.001};
-  for (const Transport& transport : all_transports(!options.quick)) {
+  for (const Transport& transport : all_transports(options, !options.quick)) {
     double lossless[2] = {};
     for (const double loss : losses) {
       char label[64];

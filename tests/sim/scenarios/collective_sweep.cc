@@ -138,10 +138,8 @@ ScenarioResult run_collective_sweep(const ScenarioOptions& options) {
   ScenarioResult result;
   constexpr uint64_t kMega = 1 << 20;
   Plot plot{"Collectives of 64 hosts by size", "log2 of MB", "Gb/s per host", {}, false};
-  std::vector<Transport> transports = all_transports();
-  for (const Transport& transport : dcqcn_transports()) transports.push_back(transport);
   for (const bool ring : {true, false}) {
-    for (const Transport& transport : transports) {
+    for (const Transport& transport : all_transports(options, true)) {
       // RC with 16 queue pairs for each of 63 neighbours is more than the memory of a small machine.
       if (transport.queue_pairs > (ring ? 16u : 8u) || (options.quick && transport.queue_pairs > 1)) continue;
       Sweep sweep{.hosts = options.hosts.value_or(options.quick ? 16 : 64),

@@ -65,7 +65,7 @@ ScenarioResult run_link_cuts(const ScenarioOptions& options) {
   add_message_times(world, "mrc_", &result);
   Plot plot{"Leaf-spine links cut, one per ms", "ms", "Gb/s", {meter.series("mrc", end)}, true};
   const auto cut = [&](World& rc, Stream&) { cut_links(rc, cuts, step, options.seed); };
-  add_rc_rows({config, endless(config), kWarmUp, end, cut, "", !options.quick}, &result, &plot);
+  add_rc_rows({config, endless(config), kWarmUp, end, cut, "", rc_beside(options)}, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;
 }
@@ -103,7 +103,7 @@ ScenarioResult run_plane_cut(const ScenarioOptions& options) {
     add_message_times(world, name + "mrc_", &result);
     plot.series.push_back(meter.series(name + "mrc", end));
     const auto cut = [&](World& rc, Stream& flow) { cut_plane(rc, first_path(flow).plane, silent, back); };
-    add_rc_rows({config, endless(config), kWarmUp, end, cut, name, !options.quick}, &result, &plot);
+    add_rc_rows({config, endless(config), kWarmUp, end, cut, name, rc_beside(options)}, &result, &plot);
   }
   result.plots.push_back(std::move(plot));
   return result;
@@ -132,7 +132,7 @@ ScenarioResult run_spine_reboot(const ScenarioOptions& options) {
     const Link& used = link_in_use(rc, flow);
     reboot(rc, used.plane, used.upper, back);
   };
-  add_rc_rows({config, endless(config), kWarmUp, end, fail, "", !options.quick}, &result, &plot);
+  add_rc_rows({config, endless(config), kWarmUp, end, fail, "", rc_beside(options)}, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;
 }

@@ -122,7 +122,7 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
     run(31, 500'000, "receiver_aware", kAware, 0.87);
     run(31, 500'000, "nscc", kNscc, {});
     run(31, 500'000, "nscc_marks", kNscc, 0.95, false, {}, true);
-    for (const Transport& transport : baselines(true))
+    for (const Transport& transport : baselines(options, true))
       run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
     return result;
   }
@@ -137,8 +137,9 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
   // And what RC does, in a small one.
   run(31, 500'000, "receiver_aware", kAware, {});
   run(31, 500'000, "nscc", kNscc, {});
-  for (const Transport& transport : baselines(options.quick))
+  for (const Transport& transport : baselines(options, options.quick))
     run(31, 500'000, transport.name(), CongestionAlgorithm::kNone, {}, false, transport);
+  if (!options.rc.value_or(true)) return result;
   // Long enough for DCQCN to find its rates.
   const Transport dcqcn{Protocol::kRc, 1, RcNetwork::kDcqcn};
   run(127, 2'000'000, dcqcn.name(), CongestionAlgorithm::kNone, {}, false, dcqcn);
@@ -229,7 +230,7 @@ ScenarioResult run_incast_victim(const ScenarioOptions& options) {
                                  {"nscc", mrc, CongestionAlgorithm::kNscc, false},
                                  {"nscc_marks", mrc, CongestionAlgorithm::kNscc, true, true}};
   if (options.controller) runs = {{*options.controller, mrc, CongestionAlgorithm::kNscc, true, true}};
-  for (const Transport& transport : baselines(options.quick))
+  for (const Transport& transport : baselines(options, options.quick))
     if (!options.quick || transport.lossless())
       runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
   for (const VictimRun& run : runs) run_victim(options, run, &result, &plot);

@@ -123,7 +123,7 @@ ScenarioResult run_incast15(const ScenarioOptions& options) {
   std::vector<FifteenRun> runs = {{"nscc", {}, CongestionAlgorithm::kNscc, true},
                                   {"receiver_aware", {}, CongestionAlgorithm::kReceiverAware, true}};
   if (options.controller) runs = {{*options.controller, {}, CongestionAlgorithm::kNscc, true}};
-  for (const Transport& transport : baselines(options.quick))
+  for (const Transport& transport : baselines(options, options.quick))
     runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false});
   for (const FifteenRun& run : runs) at_once(options, run, &result, &times);
   for (const FifteenRun& run : runs) one_by_one(options, run, &result, &rates);

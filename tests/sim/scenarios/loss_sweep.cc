@@ -64,7 +64,7 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
   if (options.loss) losses = {0, *options.loss};
   Plot plot{"Completion of 64 KiB messages", "microseconds", "share", {}, false};
   const WorldConfig mrc_config = config;
-  for (const Transport& transport : all_transports(!options.quick)) {
+  for (const Transport& transport : all_transports(options, !options.quick)) {
     config = mrc_config.speaking(transport);
     double lossless = 0;
     double lossless_tail = 0;

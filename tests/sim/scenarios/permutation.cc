@@ -131,7 +131,7 @@ void compare(const ScenarioOptions& options, uint64_t size, uint32_t one_slow_of
              Plot* plot) {
   constexpr uint32_t kHosts = 128;
   const WorldConfig config = network_for(options, kHosts, size);
-  std::vector<Transport> transports = baselines(false);
+  std::vector<Transport> transports = baselines(options, false);
   transports.insert(transports.begin(), Transport{});
   for (const Transport& transport : transports) {
     const Pair pair = run_pair(config.speaking(transport), size, one_slow_of);

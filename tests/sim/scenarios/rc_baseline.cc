@@ -31,17 +31,14 @@ void add_rows_of(const RcRun& run, const Transport& transport, ScenarioResult* r
 
 }  // namespace
 
-std::vector<Transport> rc_transports() {
-  std::vector<Transport> all;
-  for (const Transport& transport : all_transports())
-    if (transport.protocol == Protocol::kRc) all.push_back(transport);
+std::vector<Transport> rc_beside(const ScenarioOptions& options) {
+  std::vector<Transport> all = all_transports(options, !options.quick);
+  all.erase(all.begin());  // MRC
   return all;
 }
 
 void add_rc_rows(const RcRun& run, ScenarioResult* result, Plot* plot) {
-  for (const Transport& transport : rc_transports()) add_rows_of(run, transport, result, plot);
-  if (!run.dcqcn) return;
-  for (const Transport& transport : dcqcn_transports()) add_rows_of(run, transport, result, plot);
+  for (const Transport& transport : run.transports) add_rows_of(run, transport, result, plot);
 }
 
 const Path& first_path(Stream& stream) {

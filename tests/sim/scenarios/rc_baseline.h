@@ -21,14 +21,14 @@ struct RcRun {
   // in use.
   std::function<void(World& world, Stream& stream)> plan_faults;
   std::string prefix;  // of the names of the rows
-  bool dcqcn = false;  // with DCQCN too
+  std::vector<Transport> transports;
 };
 
-// Rows for RC with 1, 8 and 16 queue pairs, none with a target, and a line in the plot for each.
+// RC with 1, 8 and 16 queue pairs, and in the full form with DCQCN, too.
+std::vector<Transport> rc_beside(const ScenarioOptions& options);
+// Rows for each, none with a target, and a line in the plot.
 void add_rc_rows(const RcRun& run, ScenarioResult* result, Plot* plot);
 
-// All transports that are RC.
-std::vector<Transport> rc_transports();
 // Where the stream's first queue pair goes, and the link from host 0's leaf to a spine with most data in that
 // plane.
 const Path& first_path(Stream& stream);

@@ -28,6 +28,7 @@ struct ScenarioOptions {
   std::optional<bool> trimming;
   std::optional<bool> ecn_last_hop;
   std::optional<bool> srv6;
+  std::optional<bool> rc;  // RC beside MRC, as long as nobody says no
 };
 
 using report::Plot;

@@ -116,7 +116,7 @@ ScenarioResult run_sharing(const ScenarioOptions& options) {
                                   {"nscc", mrc, CongestionAlgorithm::kNscc, false, false},
                                   {"receiver_aware", mrc, CongestionAlgorithm::kReceiverAware, false, true}};
   if (options.controller) runs = {{*options.controller, mrc}};
-  for (const Transport& transport : baselines(options.quick))
+  for (const Transport& transport : baselines(options, options.quick))
     runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false, false});
   for (const Place place : {Place::kHost, Place::kUplinks, Place::kUplinksByHash})
     for (const SharingRun& run : runs) {

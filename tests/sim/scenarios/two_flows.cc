@@ -11,10 +11,10 @@ namespace {
 
 // RC knows no path to be bound to: two queue pairs meet on one path or they do not, as the hash has it. So
 // these are means over several networks, each with a hash of its own.
-void add_rc_rows(const WorldConfig& config, StreamConfig stream, Picoseconds second_starts,
-                 Picoseconds settled, Picoseconds end, ScenarioResult* result) {
+void add_rc_rows(const ScenarioOptions& options, const WorldConfig& config, StreamConfig stream,
+                 Picoseconds second_starts, Picoseconds settled, Picoseconds end, ScenarioResult* result) {
   constexpr uint32_t kHashes = 8;
-  for (const Transport& transport : rc_transports()) {
+  for (const Transport& transport : rc_transports(options)) {
     double share[2] = {};  // of the flows
     double lowest = 1;
     uint32_t errors = 0;
@@ -93,7 +93,7 @@ ScenarioResult run_two_flows(const ScenarioOptions& options) {
   result.add("trimmed", static_cast<double>(world.fabric().core().trace.count(Fate::kTrimmed)));
   result.add_at_most("errors", world.failures(), 0);
   add_message_times(world, "mrc_", &result);
-  add_rc_rows(config, stream, second_starts, settled, settled + 3 * kPerMillisecond, &result);
+  add_rc_rows(options, config, stream, second_starts, settled, settled + 3 * kPerMillisecond, &result);
   result.plots.push_back({"The second flow starts on path A at 2 ms",
                           "ms",
                           "Gb/s",

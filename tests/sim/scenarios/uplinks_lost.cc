@@ -86,7 +86,7 @@ ScenarioResult run_uplinks_lost(const ScenarioOptions& options) {
   ScenarioResult result;
   Plot plot{"Three of four uplinks go, one after the other", "ms", "Gb/s", {}, true};
   for (const double uplink_share : {1.0, 1.0 / kUplinks})
-    for (const Transport& transport : all_transports(!options.quick))
+    for (const Transport& transport : all_transports(options, !options.quick))
       run_uplinks(options, transport, uplink_share, &result, &plot);
   result.plots.push_back(std::move(plot));
   return result;

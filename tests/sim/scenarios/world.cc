@@ -83,27 +83,41 @@ std::string Transport::name() const {
   return std::string("rc_") + kNetworks[static_cast<size_t>(network)] + std::to_string(queue_pairs) + "qp";
 }
 
-std::vector<Transport> all_transports(bool dcqcn) {
-  std::vector<Transport> all = {{Protocol::kMrc, 1}};
-  for (const uint32_t queue_pairs : {1u, 8u, 16u}) all.push_back({Protocol::kRc, queue_pairs});
-  if (dcqcn)
-    for (const Transport& transport : dcqcn_transports()) all.push_back(transport);
+namespace {
+
+std::vector<Transport> rc_in(RcNetwork network, std::initializer_list<uint32_t> queue_pairs,
+                             const ScenarioOptions& options) {
+  std::vector<Transport> all;
+  if (options.rc.value_or(true))
+    for (const uint32_t each : queue_pairs) all.push_back({Protocol::kRc, each, network});
   return all;
 }
 
-std::vector<Transport> dcqcn_transports() {
-  std::vector<Transport> all;
-  for (const uint32_t queue_pairs : {1u, 8u, 16u})
-    all.push_back({Protocol::kRc, queue_pairs, RcNetwork::kDcqcn});
+void append(std::vector<Transport>* all, const std::vector<Transport>& more) {
+  all->insert(all->end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+std::vector<Transport> rc_transports(const ScenarioOptions& options) {
+  return rc_in(RcNetwork::kPlain, {1, 8, 16}, options);
+}
+
+std::vector<Transport> dcqcn_transports(const ScenarioOptions& options) {
+  return rc_in(RcNetwork::kDcqcn, {1, 8, 16}, options);
+}
+
+std::vector<Transport> all_transports(const ScenarioOptions& options, bool dcqcn) {
+  std::vector<Transport> all = {Transport{}};
+  append(&all, rc_transports(options));
+  if (dcqcn) append(&all, dcqcn_transports(options));
   return all;
 }
 
-std::vector<Transport> baselines(bool few) {
-  std::vector<Transport> all;
-  for (const Transport& transport : all_transports())
-    if (transport.protocol == Protocol::kRc) all.push_back(transport);
-  for (const uint32_t queue_pairs : {1u, 8u}) all.push_back({Protocol::kRc, queue_pairs, RcNetwork::kPfc});
-  for (const Transport& transport : dcqcn_transports()) all.push_back(transport);
+std::vector<Transport> baselines(const ScenarioOptions& options, bool few) {
+  std::vector<Transport> all = rc_transports(options);
+  append(&all, rc_in(RcNetwork::kPfc, {1, 8}, options));
+  append(&all, dcqcn_transports(options));
   if (few) std::erase_if(all, [](const Transport& each) { return each.lossless() && each.queue_pairs > 1; });
   return all;
 }

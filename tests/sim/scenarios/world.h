@@ -33,13 +33,15 @@ struct Transport {
   std::string name() const;
   bool lossless() const { return network != RcNetwork::kPlain; }
 };
-// Those that the engine has: MRC, and RC with 1, 8 and 16 queue pairs; and dcqcn_transports, if asked for.
-std::vector<Transport> all_transports(bool dcqcn = false);
-// RC with 1, 8 and 16 queue pairs and DCQCN over PFC.
-std::vector<Transport> dcqcn_transports();
+// RC with 1, 8 and 16 queue pairs. In all of these: none if the options want no RC.
+std::vector<Transport> rc_transports(const ScenarioOptions& options);
+// The same with DCQCN over PFC.
+std::vector<Transport> dcqcn_transports(const ScenarioOptions& options);
+// MRC and plain RC; and with DCQCN, if asked for.
+std::vector<Transport> all_transports(const ScenarioOptions& options, bool dcqcn);
 // All that is not MRC: plain RC, RC over PFC alone with 1 and 8 queue pairs, and with DCQCN. `few`: of those
 // in a network with PFC only the ones with 1 queue pair.
-std::vector<Transport> baselines(bool few);
+std::vector<Transport> baselines(const ScenarioOptions& options, bool few);
 
 struct WorldConfig {
  public:

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "examples/terminal/progress_line.h"
+#include "tests/sim/core/seed_range.h"
 #include "tests/sim/soak/soak.h"
 
 namespace mrc::sim {
@@ -38,8 +39,7 @@ const char* const kSoakUsage =
 namespace {
 
 struct Options {
-  uint64_t first = 1;
-  uint64_t last = 0;
+  SeedRange seeds;
   unsigned jobs = 1;
   bool verbose = false;
   bool once = false;
@@ -80,9 +80,7 @@ bool parse(int count, char** words, Options* options) {
     } else if (word == "--trace") {
       options->trace = options->verbose = true;
     } else if (word == "--seeds" && has_value) {
-      options->first = options->last = std::strtoull(words[++i], &end, 10);
-      if (std::strncmp(end, "..", 2) == 0) options->last = std::strtoull(end + 2, &end, 10);
-      if (*end != 0) return false;
+      if (!parse_seeds(words[++i], &options->seeds)) return false;
     } else if (word == "--jobs" && has_value) {
       options->jobs = static_cast<unsigned>(std::strtoul(words[++i], &end, 10));
       if (*end != 0 || options->jobs < 1 || options->jobs > 64) return false;
@@ -103,7 +101,7 @@ bool parse(int count, char** words, Options* options) {
     options->once = !twice;
     std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // all of it is there should the engine crash
   }
-  return options->last >= options->first && (!options->trace || options->first == options->last);
+  return !options->seeds.empty() && (!options->trace || options->seeds.count() == 1);
 }
 
 std::string replay_command(const Options& options, uint64_t seed) {
@@ -189,7 +187,8 @@ Share run_share(const Options& options, uint64_t start, SeedsDone& done) {
   Share share;
   std::signal(SIGPROF, on_hang);
   watch_for_crashes();
-  for (uint64_t seed = start; seed <= options.last && share.failed < kFailuresMax; seed += options.jobs) {
+  for (uint64_t seed = start; seed <= options.seeds.last && share.failed < kFailuresMax;
+       seed += options.jobs) {
     prepare_epitaphs(options, seed);
     watch_for_hang(options.trace ? 0 : kHangSeconds);
     SoakResult result = run_soak_seed(seed, options.soak);
@@ -220,7 +219,7 @@ Share run_share(const Options& options, uint64_t start, SeedsDone& done) {
 // Where every seed is printed, that says enough.
 std::unique_ptr<ProgressLine> show_progress(const Options& options, SeedsDone& done) {
   if (options.verbose) return nullptr;
-  auto progress = std::make_unique<ProgressLine>("seed", options.last - options.first + 1);
+  auto progress = std::make_unique<ProgressLine>("seed", options.seeds.count());
   progress->follow(&done.count());
   return progress;
 }
@@ -252,7 +251,7 @@ bool run_jobs(const Options& options, Share* sum, SeedsDone& done) {
       return false;
     }
     if (child > 0) continue;
-    const Share share = run_share(options, options.first + job, done);
+    const Share share = run_share(options, options.seeds.first + job, done);
     std::fflush(stdout);
     _exit(write(ends[1], &share, sizeof share) == sizeof share ? 0 : 1);
   }
@@ -280,7 +279,7 @@ int soak_main(int count, char** words) {
   bool all = true;
   if (options.jobs == 1) {
     const auto progress = show_progress(options, done);
-    sum = run_share(options, options.first, done);
+    sum = run_share(options, options.seeds.first, done);
   } else {
     all = run_jobs(options, &sum, done);
   }

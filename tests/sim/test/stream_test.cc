@@ -26,7 +26,7 @@ class Checker : public StreamListener {
 
 // With several queue pairs a message goes in parts, and those whose paths collide come last.
 TEST(Stream, TellsAMessageWhenAllItsPartsAreHere) {
-  for (const Transport& transport : all_transports()) {
+  for (const Transport& transport : all_transports({}, false)) {
     WorldConfig config;
     config.topology.leaves = 2;
     config.topology.hosts_per_leaf = 1;
