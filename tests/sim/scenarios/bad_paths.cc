@@ -10,6 +10,9 @@ namespace mrc::sim {
 
 namespace {
 
+constexpr const char* kBandwidth = "MRC paper, 5.2.1, 8 x 100 Gb/s";
+constexpr const char* kDrops = "MRC paper, 5.2.4";
+constexpr const char* kBypass = "MRC paper, 2.1";
 constexpr Picoseconds kSpoiledAt = 500 * kPerMicrosecond;
 
 Fault lossy_path(World& world, const Path& path, double drop) {
@@ -67,9 +70,12 @@ ScenarioResult run_bad_ev(const ScenarioOptions& options) {
   };
   const double goodput = meter.rate(kSpoiledAt, kSpoiledAt + length);
   result.add("goodput_without_fault", baseline, "Gb/s");
+  result.published("about 770 Gb/s", kBandwidth);
   result.add("goodput", goodput, "Gb/s");
   result.add_at_least("goodput_of_baseline", goodput / baseline, 0.98);
+  result.published("line rate kept", kDrops);
   result.add_at_most("out_of_use_after_first_loss", out_at == 0 ? 1e9 : rtts(out_at - first_loss), 2, "RTT");
+  result.published("at once", kDrops);
   result.add("packets_lost", static_cast<double>(world.fabric().core().trace.data_count(Fate::kLostEntropy)));
   result.add_at_most("errors", world.failures(), 0);
   add_message_times(world, "mrc_", &result);
@@ -113,6 +119,8 @@ ScenarioResult run_black_hole(const ScenarioOptions& options) {
   result.add_at_most("last_data_packet_on_it",
                      static_cast<double>(last_data - kSpoiledAt) / static_cast<double>(world.rtt()), 3,
                      "RTT");
+  result.add("time_to_bypass", to_microseconds(last_data - kSpoiledAt), "us");
+  result.published("a few tens of us", kBypass);
   result.add_at_most("errors", world.failures(), 0);
   add_message_times(world, "mrc_", &result);
   Plot plot{"A path is black-holed", "ms", "Gb/s", {meter.series("mrc", kSpoiledAt + length)}, true};

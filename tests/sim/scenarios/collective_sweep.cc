@@ -126,6 +126,8 @@ void add_sweep(const ScenarioOptions& options, const Sweep& sweep, ScenarioResul
     result->published(sweep.ring ? "more than RoCE with 16 queue pairs, which have twice the rate of one"
                                  : "more than RoCE at all sizes",
                       sweep.ring ? "MRC paper, fig. 16" : "MRC paper, fig. 17");
+  else if (sweep.ring && sweep.transport.network == RcNetwork::kDcqcn && sweep.transport.queue_pairs == 1)
+    result->published("about half", "MRC paper, fig. 16");
   for (const uint64_t size : sweep.continued)
     add(size, largest + (sweep.bits(size) - sweep.bits(sweep.simulated.back())) / rate / 1e3, "_continued");
   result->add_at_most(name + "errors", errors, 0);

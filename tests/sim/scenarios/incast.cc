@@ -14,6 +14,24 @@ namespace {
 
 constexpr Picoseconds kRcDeadline = 100 * kPerMillisecond;  // some of its flows may need for ever
 
+constexpr const char* kUecSimulator = "UEC simulator";
+constexpr const char* kHeadersOff = "UEC simulator, headers taken off";
+
+// What the UEC's simulator has with NSCC, or with its receiver's credits.
+struct HtsimIncast {
+  uint32_t senders;
+  uint64_t size;
+  CongestionAlgorithm controller;
+  const char* of_ideal;
+  const char* of_line_rate;        // printed by it; with credits nobody has published that
+  const char* last_of_first_flow;  // the same
+};
+constexpr HtsimIncast kHtsimIncasts[] = {
+    {127, 2'000'000, CongestionAlgorithm::kNscc, "0.981", "0.966", nullptr},
+    {1023, 100'000, CongestionAlgorithm::kNscc, "0.79", "0.775", "82"},
+    {127, 2'000'000, CongestionAlgorithm::kReceiverAware, "0.988 with credits", nullptr, nullptr},
+    {1023, 100'000, CongestionAlgorithm::kReceiverAware, "0.93 with credits", nullptr, nullptr}};
+
 struct Incast {
   std::string name;
   uint32_t senders = 0;
@@ -54,8 +72,8 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   stream.depth = 1;
   for (uint32_t from = 1; from <= incast.senders; ++from) world.add_stream(from, 0, stream);
   Meter meter(world, {0}, 100 * kPerMicrosecond);
-  const bool mrc = incast.transport.protocol == Protocol::kMrc;
-  const bool done = world.run_until_done(mrc ? kPerSecond : kRcDeadline);
+  const bool done =
+      world.run_until_done(incast.transport.protocol == Protocol::kMrc ? kPerSecond : kRcDeadline);
   std::vector<double> times;
   for (const auto& flow : world.streams())
     if (flow->done()) times.push_back(to_microseconds(flow->finished_at()));
@@ -67,10 +85,25 @@ void run_one(const ScenarioOptions& options, const Incast& incast, ScenarioResul
   const Trace& trace = world.fabric().core().trace;
   result->add(name + "ideal", ideal, "us");
   result->add(name + "finished", done ? finished : 1e9, "us");
+  const bool mrc = incast.transport.protocol == Protocol::kMrc;
+  const HtsimIncast* theirs = nullptr;
+  for (const HtsimIncast& each : kHtsimIncasts)
+    if (mrc && each.senders == incast.senders && each.size == incast.size &&
+        each.controller == config.controller)
+      theirs = &each;
+  const auto publish = [&](const char* HtsimIncast::*what, const char* source) {
+    if (theirs != nullptr && theirs->*what != nullptr) result->published(theirs->*what, source);
+  };
   result->add(name + "of_ideal", done ? ideal / finished : 0).target = incast.target;
+  publish(&HtsimIncast::of_ideal, kHeadersOff);
   // As the UEC's simulator counts: payload over the rate of the link, headers and the round trip included.
   const double line = config.topology.planes * config.topology.host_gigabits * 1e3;
   result->add(name + "of_line_rate", done ? bits / line / finished : 0);
+  publish(&HtsimIncast::of_line_rate, kUecSimulator);
+  if (done) {
+    result->add(name + "last_of_first_flow", finished / *std::min_element(times.begin(), times.end()));
+    publish(&HtsimIncast::last_of_first_flow, kUecSimulator);
+  }
   if (!done) result->add(name + "unfinished", incast.senders - static_cast<double>(times.size()));
   add_percentiles(result, name + "flow", times, "us");
   result->add(name + "trimmed", static_cast<double>(trace.count(Fate::kTrimmed)));
@@ -148,6 +181,16 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
 
 namespace {
 
+constexpr const char* kVictimPaper = "MRC paper, fig. 18, 21";
+
+// What the paper says of the victim; null: nothing.
+const char* published_victim(const Transport& transport) {
+  if (transport.protocol == Protocol::kMrc) return "all of it";
+  if (transport.network == RcNetwork::kPfc) return "0.08 to 0.25";
+  if (transport.network != RcNetwork::kDcqcn || transport.queue_pairs > 8) return nullptr;
+  return transport.queue_pairs == 1 ? "0.75" : "0.25 at times";
+}
+
 // Four racks of four, four spines. Seven senders of other racks to host 0; the victim goes to host 1 beside
 // it.
 struct VictimRun {
@@ -210,14 +253,17 @@ void run_victim(const ScenarioOptions& options, const VictimRun& run, ScenarioRe
     Row& off = result->add(run.name + "_shares_off_the_mean", worst);
     off.at_least = false;
     if (run.judged) off.target = 0.10;
-    if (run.transport.protocol == Protocol::kMrc)
+    if (run.transport.protocol == Protocol::kMrc) {
+      result->published("almost perfectly shared", kVictimPaper);
       result->add_at_most(run.name + "_errors", world.failures(), 0);
+    }
     add_pauses(result, run.name + "_", world);
   }
   result->add(run.name + "_victim_alone", victim_rate[0], "Gb/s");
   result->add(run.name + "_victim_with_incast", victim_rate[1], "Gb/s");
   Row& row = result->add(run.name + "_victim_of_alone", victim_rate[1] / victim_rate[0]);
   if (run.transport.protocol == Protocol::kMrc) row.target = 0.97;
+  if (const char* theirs = published_victim(run.transport)) result->published(theirs, kVictimPaper);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // R6: how evenly flows share what is too small for all of them: the link of one host (the paper's seven to
-// one), or the uplinks of a leaf, which no switch divides for them.
+// one), links that are free for each (its permutation), or the uplinks of a leaf, which no switch divides for
+// them.
+// for them.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@ namespace {
 
 constexpr const char* kShared = "almost perfectly shared";
 constexpr const char* kSharedIn = "MRC paper, fig. 18";
+constexpr const char* kPermutedIn = "MRC paper, fig. 20";
 
 struct SharingRun {
   std::string name;
@@ -45,26 +48,35 @@ std::vector<Flow> eight_by_four_uplinks(TopologyConfig* topology) {
   return flows;
 }
 
-enum class Place : uint8_t { kHost, kUplinks, kUplinksByHash };
+// The paper's permutation: the eight hosts of two racks each send to one of the two others.
+std::vector<Flow> eight_to_eight(TopologyConfig* topology) {
+  topology->leaves = topology->hosts_per_leaf = topology->spines = 4;
+  std::vector<Flow> flows;
+  for (uint32_t host = 0; host < 8; ++host) flows.push_back({host, 8 + host});
+  return flows;
+}
+
+enum class Place : uint8_t { kHost, kPairs, kUplinks, kUplinksByHash };
 
 std::string name_of(Place place) {
-  return place == Place::kHost ? "host_" : place == Place::kUplinks ? "uplinks_" : "hashed_uplinks_";
+  constexpr const char* kNames[] = {"host_", "eight_to_eight_", "uplinks_", "hashed_uplinks_"};
+  return kNames[static_cast<size_t>(place)];
 }
 
 // Of the slowest flow, to the mean. In the fifth of the time that the small form takes, chance counts for
 // more.
 double target_of(Place place, bool quick) {
-  if (place == Place::kHost) return 0.9;
+  if (place == Place::kHost || place == Place::kPairs) return 0.9;
   if (place == Place::kUplinks) return quick ? 0.8 : 0.9;
   return quick ? 0.6 : 0.8;
 }
 
 void run_shares(const ScenarioOptions& options, const SharingRun& run, Place place, ScenarioResult* result) {
   WorldConfig config;
-  const bool uplinks = place != Place::kHost;
-  config.srv6 = place == Place::kUplinks;  // as in the paper
-  const std::vector<Flow> flows =
-      uplinks ? eight_by_four_uplinks(&config.topology) : seven_to_one(&config.topology);
+  config.srv6 = place == Place::kUplinks || place == Place::kPairs;  // as in the paper
+  const std::vector<Flow> flows = place == Place::kHost    ? seven_to_one(&config.topology)
+                                  : place == Place::kPairs ? eight_to_eight(&config.topology)
+                                                           : eight_by_four_uplinks(&config.topology);
   config.paths = 64;
   config.window_packets = 512;
   config.queue_pairs_per_host = 16;
@@ -93,7 +105,10 @@ void run_shares(const ScenarioOptions& options, const SharingRun& run, Place pla
   }
   const auto [slowest, fastest] = std::minmax_element(rates.begin(), rates.end());
   const double mean = sum / static_cast<double>(rates.size());
-  const double shared = world.payload_gigabits() * (uplinks ? config.topology.spines : 1);
+  const double shared =
+      world.payload_gigabits() * (place == Place::kHost    ? 1
+                                  : place == Place::kPairs ? static_cast<double>(flows.size())
+                                                           : config.topology.spines);
   const std::string name = name_of(place) + run.name + "_";
   result->add(name + "goodput_of_capacity", sum / shared);
   result->add(name + "slowest", *slowest, "Gb/s");
@@ -101,10 +116,17 @@ void run_shares(const ScenarioOptions& options, const SharingRun& run, Place pla
   Row& row = result->add(name + "slowest_of_mean", *slowest / mean);
   if (run.judged) row.target = target_of(place, options.quick);
   if (run.transport.protocol == Protocol::kMrc) {
-    result->published(kShared, kSharedIn);
+    if (place == Place::kHost) result->published(kShared, kSharedIn);
     result->add_at_most(name + "errors", world.failures(), 0);
   }
   add_pauses(result, name, world);
+  if (place != Place::kPairs) return;
+  const double line = config.topology.planes * config.topology.host_gigabits;
+  result->add(name + "slowest_of_line_rate", *slowest / line);
+  if (run.transport.protocol == Protocol::kMrc)
+    result->published("0.975: 390 of 400 Gb/s", kPermutedIn);
+  else if (run.transport.network == RcNetwork::kDcqcn && run.transport.queue_pairs == 1)
+    result->published("1/2 to 1/3 for some", kPermutedIn);
 }
 
 }  // namespace
@@ -118,7 +140,7 @@ ScenarioResult run_sharing(const ScenarioOptions& options) {
   if (options.controller) runs = {{*options.controller, mrc}};
   for (const Transport& transport : baselines(options, options.quick))
     runs.push_back({transport.name(), transport, CongestionAlgorithm::kNone, false, false});
-  for (const Place place : {Place::kHost, Place::kUplinks, Place::kUplinksByHash})
+  for (const Place place : {Place::kHost, Place::kPairs, Place::kUplinks, Place::kUplinksByHash})
     for (const SharingRun& run : runs) {
       const bool mrc_only = place == Place::kUplinks;  // RC goes by the hash
       if (!mrc_only || run.transport.protocol == Protocol::kMrc) run_shares(options, run, place, &result);
