@@ -2,7 +2,6 @@
 // R6: how evenly flows share what is too small for all of them: the link of one host (the paper's seven to
 // one), links that are free for each (its permutation), or the uplinks of a leaf, which no switch divides for
 // them.
-// for them.
 #include <algorithm>
 #include <string>
 #include <vector>
