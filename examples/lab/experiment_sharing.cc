@@ -124,7 +124,10 @@ std::vector<Experiment> sharing_experiments() {
        "first spine. The first flow has to move to the second.",
        two_flows},
       {"incast", "7:1 incast with a victim",
-       "10 hosts, 2 planes. h9 sends to h4; then seven hosts send to h2, which hangs on the same leaf as h4.",
+       "10 hosts, 2 planes. h9 sends to h4; then seven hosts send to h2, which hangs on the same leaf as h4. "
+       "Links as slow as these keep 0.1 s of queue, and a sender corrects its window once in a round trip: "
+       "in the 5 s that are "
+       "measured there are 50, and the slowest is another one in the next 5 s.",
        incast},
   };
 }
