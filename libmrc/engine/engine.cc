@@ -30,6 +30,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
       strangers_(secrets_, kAnswersPerSecond, kAnswersAtOnce),
       memory_(secrets_),
       transmitter_(ports),
+      completions_(config.index),
       endpoint_requests_(static_cast<uint16_t>(config.seed >> 8), config.qpn_count),
       services_{memory_,
                 counters_,

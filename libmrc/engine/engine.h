@@ -35,6 +35,7 @@ namespace mrc {
 struct EngineConfig {
   Qpn first_qpn{16};          // this engine's queue pairs are numbered from here...
   uint32_t qpn_count = 4096;  // ...so many; both given by whoever shares out the QPN space
+  uint32_t index = 0;         // among the engines that may push into one completion queue
   uint64_t seed = 1;
   RandomSource* random = nullptr;  // of what nobody may guess; outlives the engine; null: of the seed
   TransportConfig transport;
@@ -102,7 +103,7 @@ class Engine final : private FrameTap {
   QueuePair* create(const QueuePairConfig& config);
   void destroy(QueuePair* qp);
   // A completion queue that several engines push into is being destroyed; no queue pair has it any more.
-  void forget(const CompletionQueue& queue) { completions_.forget(&queue); }
+  void forget(CompletionQueue& queue) { completions_.forget(&queue); }
   // Sends the answers that were put off to the next burst, for those who leave now. Nothing is received.
   void answer_all(Nanoseconds clock);
   QueuePair* find(Qpn qpn);

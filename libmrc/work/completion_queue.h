@@ -112,15 +112,35 @@ class CompletionQueue {
   uint64_t pushed() const { return tail_.load(std::memory_order_acquire); }
   uint64_t polled() const { return head_.load(std::memory_order_relaxed); }
 
-  // Other engines push, too, from now on. While none does.
-  void share() { shared_.store(true, std::memory_order_relaxed); }
+  // So many engines may push from now on. While none does. May throw bad_alloc, and has done nothing then.
+  void share(uint32_t engines);
   bool shared() const { return shared_.load(std::memory_order_relaxed); }
 
   // --- both sides locked out by the caller, but for other engines ---
   // Drops the completions of a queue pair that is being destroyed.
   void remove(Qpn qpn);
-  // False if more are waiting than would fit.
-  bool resize(uint32_t entries_min);
+  // Another size, in steps: the engine waits for the last one only. One Resizing at a time.
+  class Resizing {
+   public:
+    // Allocates the new ring. Under no lock.
+    Resizing(const CompletionQueue& queue, uint32_t entries_min);
+    // Takes a few of those that wait along; nobody polls or removes meanwhile, but engines may push. False:
+    // the rest is so little that finish() does it.
+    bool take_some(const CompletionQueue& queue);
+
+   private:
+    friend class CompletionQueue;
+    void copy(const CompletionQueue& queue, uint64_t end);
+
+    std::unique_ptr<Completion[]> ring_;
+    std::unique_ptr<CompletionTime[]> times_;
+    uint32_t mask_;
+    uint64_t copied_ = 0;    // up to this one
+    uint32_t removals_ = 0;  // of the queue's, that it knows of
+  };
+  // The last step. What the queue had is in `resizing` afterwards, to be freed when no lock is held. False:
+  // more are waiting than would fit, and nothing has changed.
+  bool finish(Resizing& resizing);
   // From now on every completion has a time. Before the first one.
   void keep_times(Clock clock);
   // Completion number n in [polled(), pushed()), for event arming.
@@ -131,6 +151,14 @@ class CompletionQueue {
   // The engine's, between a completion and the word of it.
   LinkedList<CompletionQueue>::Node pushed_to{this};
   LinkedList<CompletionQueue>::Node overran{this};
+  // The same where there are several engines: each has a place of its own.
+  struct Place {
+    CompletionQueue* queue = nullptr;
+    bool pushed = false;
+    bool overrun = false;
+    LinkedList<Place>::Node node{this};
+  };
+  Place& place_of(uint32_t engine) { return places_[engine]; }
 
  private:
   // Who pushes, once there are several. For some ten nanoseconds.
@@ -155,7 +183,9 @@ class CompletionQueue {
   std::unique_ptr<Completion[]> ring_;
   std::unique_ptr<CompletionTime[]> times_;  // beside the ring, for those few who ask
   Clock clock_ = nullptr;
+  std::unique_ptr<Place[]> places_;  // once it is shared
   uint32_t mask_;
+  uint32_t removals_ = 0;
   std::atomic<bool> shared_{false};
   std::atomic<bool> overrun_{false};
   std::atomic_flag pushing_;

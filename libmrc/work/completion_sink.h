@@ -3,7 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+#include <cstdint>
+#include <utility>
 
 #include "libmrc/containers/linked_list.h"
 #include "libmrc/work/completion_faults.h"
@@ -14,6 +15,9 @@ namespace mrc {
 // Collects which completion queues were pushed to, so that the owner is told once per burst.
 class CompletionSink {
  public:
+  // `engine`: which one of those that may share a queue.
+  explicit CompletionSink(uint32_t engine = 0) : engine_(engine) {}
+
   // Who is asked about every completion before it is pushed; null: nobody is.
   void set_faults(CompletionFaults* faults) { faults_ = faults; }
   CompletionFaults* faults() const { return faults_; }
@@ -48,31 +52,25 @@ class CompletionSink {
     while (!overrun_.empty()) overrun(overrun_.pop_front());
     if (shared_.empty()) [[likely]]
       return;
-    for (const Shared& shared : shared_) {
-      if (shared.pushed) pushed(*shared.queue);
-      if (shared.overrun) overrun(*shared.queue);
+    while (!shared_.empty()) {
+      CompletionQueue::Place& place = shared_.pop_front();
+      if (std::exchange(place.pushed, false)) pushed(*place.queue);
+      if (std::exchange(place.overrun, false)) overrun(*place.queue);
     }
-    shared_.clear();
   }
   size_t pushed() const { return pushed_; }
   // A shared queue that is being destroyed; nobody pushes into it any more.
-  void forget(const CompletionQueue* queue) {
-    std::erase_if(shared_, [queue](const Shared& shared) { return shared.queue == queue; });
+  void forget(CompletionQueue* queue) {
+    if (queue->shared()) shared_.remove(queue->place_of(engine_).node);
   }
 
  private:
-  // Of a queue that other engines push into, too: its own list nodes are not ours.
-  struct Shared {
-    CompletionQueue* queue;
-    bool pushed;
-    bool overrun;
-  };
+  // Other engines push into the queue, too: its own list nodes are not ours.
   bool push_shared(CompletionQueue* queue, bool fits, bool overrun_before) {
-    auto known = shared_.begin();
-    while (known != shared_.end() && known->queue != queue) ++known;
-    if (known == shared_.end()) known = shared_.insert(known, {queue, false, false});
-    known->pushed = known->pushed || fits;
-    known->overrun = known->overrun || (!fits && !overrun_before);
+    CompletionQueue::Place& place = queue->place_of(engine_);
+    place.pushed |= fits;
+    place.overrun |= !fits && !overrun_before;
+    shared_.push_back(place.node);
     return fits;
   }
 
@@ -88,7 +86,8 @@ class CompletionSink {
 
   LinkedList<CompletionQueue> touched_;
   LinkedList<CompletionQueue> overrun_;
-  std::vector<Shared> shared_;
+  LinkedList<CompletionQueue::Place> shared_;
+  const uint32_t engine_;
   size_t pushed_ = 0;
   CompletionFaults* faults_ = nullptr;
 };

@@ -128,5 +128,33 @@ TEST(Footprint, TheDataPathAllocatesNothing) {
   }
 }
 
+// Engines that push into one queue: each notes that it has, and tells of it once.
+TEST(Footprint, ASharedCompletionQueueAllocatesNothing) {
+  CompletionSink one(0);
+  CompletionSink other(1);
+  CompletionQueue queues[] = {CompletionQueue(64), CompletionQueue(64), CompletionQueue(4)};
+  for (CompletionQueue& queue : queues) queue.share(2);
+  const uint64_t before = g_allocations;
+  int told = 0;
+  int overran = 0;
+  const auto drain = [&](CompletionSink& sink) {
+    sink.drain([&](CompletionQueue&) { ++told; }, [&](CompletionQueue&) { ++overran; });
+  };
+  for (int i = 0; i < 5; ++i)
+    for (CompletionQueue& queue : queues) {
+      one.push(&queue, {});
+      other.push(&queue, {});
+    }
+  drain(one);
+  EXPECT_EQ(told, 3);
+  EXPECT_EQ(overran, 1) << "who was the first that found no room tells";
+  drain(one);
+  other.forget(&queues[1]);
+  drain(other);
+  EXPECT_EQ(told, 5);
+  EXPECT_EQ(overran, 1);
+  EXPECT_EQ(g_allocations, before);
+}
+
 }  // namespace
 }  // namespace mrc::test

@@ -42,23 +42,72 @@ TEST(CompletionQueue, RemovesOneQueuePairOnly) {
   EXPECT_EQ(out[2].work_id, 4u);
 }
 
+bool resize(CompletionQueue& queue, uint32_t entries) {
+  CompletionQueue::Resizing resizing(queue, entries);
+  while (resizing.take_some(queue)) {
+  }
+  return queue.finish(resizing);
+}
+
 TEST(CompletionQueue, ResizeKeepsWhatWaits) {
   CompletionQueue queue(4);
   Completion out[8];
   for (uint64_t i = 0; i < 3; ++i) queue.push(completion(i));
   queue.poll({out, 2});
   for (uint64_t i = 3; i < 6; ++i) queue.push(completion(i));
-  EXPECT_FALSE(queue.resize(2));
-  EXPECT_TRUE(queue.resize(100));
+  EXPECT_FALSE(resize(queue, 2));
+  EXPECT_TRUE(resize(queue, 100));
+  EXPECT_EQ(queue.capacity(), 128u);
   ASSERT_EQ(queue.poll(out), 4u);
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(out[i].work_id, i + 2);
+}
+
+// Nobody waits for all that are in it: they are taken along a few at a time, while others come, are polled
+// and are removed.
+TEST(CompletionQueue, IsResizedWhileCompletionsComeAndGo) {
+  constexpr Qpn kGone{7};
+  for (const bool some_go : {false, true}) {
+    CompletionQueue queue(1 << 14);
+    uint64_t pushed = 0;
+    uint64_t polled = 0;
+    const auto push = [&](uint32_t count) {
+      for (; count > 0; --count, ++pushed)
+        ASSERT_TRUE(queue.push(completion(pushed, pushed % 5 == 0 ? 7 : 1)));
+    };
+    bool gone = false;
+    const auto poll = [&](int count) {
+      for (Completion out[1]; count > 0 && queue.poll(out) > 0; --count, ++polled) {
+        while (gone && polled % 5 == 0) ++polled;
+        ASSERT_EQ(out[0].work_id, polled);
+      }
+    };
+    push(10'000);
+    CompletionQueue::Resizing resizing(queue, 1 << 15);
+    int steps = 0;
+    while (resizing.take_some(queue)) {
+      ASSERT_LT(++steps, 10'000);
+      push(10);
+      poll(3);
+      if (some_go && steps == 20) {
+        queue.remove(kGone);
+        gone = true;
+        break;
+      }
+    }
+    while (resizing.take_some(queue)) ++steps;
+    EXPECT_GT(steps, 30) << "few at a time";
+    ASSERT_TRUE(queue.finish(resizing));
+    EXPECT_EQ(queue.capacity(), 1u << 15);
+    poll(1 << 20);
+    EXPECT_EQ(polled, pushed);
+  }
 }
 
 TEST(CompletionQueue, SeveralPushAndOnePolls) {
   constexpr uint64_t kEach = 20'000;
   constexpr uint64_t kPushers = 3;
   CompletionQueue queue(64);
-  queue.share();
+  queue.share(kPushers);
   uint64_t polled = 0;
   std::vector<std::thread> pushers;
   for (uint64_t pusher = 0; pusher < kPushers; ++pusher)

@@ -142,7 +142,7 @@ class EvEventQueue final : public api::EventSource {
         armed_ = false;
         told_ = page_.pushed();
         CompletionChannel& channel = *Cq::of(bell_)->channel;
-        channel.owe(bell_);
+        channel.owe(Cq::of(bell_)->owed);
         channel.deliver();
       } else {
         changed_.wait_for(lock, kWatchInterval);

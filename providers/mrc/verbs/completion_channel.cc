@@ -6,14 +6,6 @@
 #include "providers/mrc/verbs/cq.h"
 
 namespace mrc::provider {
-namespace {
-
-uint64_t handle_of(const ibv_cq* queue) {
-  return reinterpret_cast<uintptr_t>(queue);
-}
-
-}  // namespace
-
 bool CompletionChannel::send(ibv_cq* queue) {
   const ib_uverbs_comp_event_desc event{handle_of(queue)};
   const EventQueue::Delivery delivery = events_.send(&event, sizeof event);
@@ -21,36 +13,40 @@ bool CompletionChannel::send(ibv_cq* queue) {
   return delivery != EventQueue::Delivery::kFull;
 }
 
-void CompletionChannel::owe(ibv_cq* queue) {
+void CompletionChannel::owe(Owed& queue) noexcept {
   std::lock_guard lock(owed_lock_);
-  owed_.push_back(queue);
+  ++queue.events;
+  owed_.push_back(queue.node);
 }
 
-void CompletionChannel::deliver() {
+// In turn: a queue that is owed several waits for the others after each.
+void CompletionChannel::deliver() noexcept {
   std::lock_guard sending(socket_mutex_);
   for (;;) {
-    ibv_cq* queue = nullptr;
+    Owed* first = nullptr;
     {
       std::lock_guard lock(owed_lock_);
       if (owed_.empty()) return;
-      queue = owed_.front();
+      first = &owed_.front();
     }
-    if (!send(queue)) return;
+    if (!send(first->queue)) return;
     std::lock_guard lock(owed_lock_);
-    owed_.erase(owed_.begin());
+    owed_.remove(first->node);
+    if (--first->events > 0) owed_.push_back(first->node);
   }
 }
 
-void CompletionChannel::forget(ibv_cq* queue) {
+void CompletionChannel::forget(Owed& queue) {
   std::lock_guard sending(socket_mutex_);
   {
     std::lock_guard lock(owed_lock_);
-    std::erase(owed_, queue);
+    owed_.remove(queue.node);
+    queue.events = 0;
   }
-  const uint32_t unread = events_.remove(sizeof(ib_uverbs_comp_event_desc), [queue](const void* event) {
-    return static_cast<const ib_uverbs_comp_event_desc*>(event)->cq_handle == handle_of(queue);
+  const uint32_t unread = events_.remove(sizeof(ib_uverbs_comp_event_desc), [&queue](const void* event) {
+    return static_cast<const ib_uverbs_comp_event_desc*>(event)->cq_handle == handle_of(queue.queue);
   });
-  Cq::of(queue)->reported.fetch_sub(unread);
+  Cq::of(queue.queue)->reported.fetch_sub(unread);
 }
 
 }  // namespace mrc::provider

@@ -183,10 +183,10 @@ Cq* Cq::create(Context* context, int64_t entries, ibv_comp_channel* channel, int
   return count;
 }
 
-void Cq::raise() {
+void Cq::raise() noexcept {
   armed.store(Arm::kNo, std::memory_order_relaxed);
   notified = ring.pushed();
-  if (channel != nullptr) channel->owe(&verbs.cq);
+  if (channel != nullptr) channel->owe(owed);
 }
 
 void Cq::drive_others(const Shard& own) {
@@ -235,22 +235,27 @@ void Cq::remove(Qpn qpn) {
 namespace {
 
 // True: that has raised an event.
-bool arm(Cq& cq, Arm wanted) {
-  std::lock_guard poll_guard(cq.poll_lock);  // polled() stands still
-  std::lock_guard event_guard(cq.event_lock);
-  // An unfulfilled request for any completion is not weakened by one for solicited completions.
-  if (cq.armed.load(std::memory_order_relaxed) != Arm::kAny)
-    cq.armed.store(wanted, std::memory_order_relaxed);
+bool arm(Cq& cq, Arm wanted) noexcept {
+  std::lock_guard poll_guard(cq.poll_lock);  // polled() stands still, and so does what is not polled
+  uint64_t first = cq.ring.polled();
+  {
+    std::lock_guard event_guard(cq.event_lock);
+    // An unfulfilled request for any completion is not weakened by one for solicited completions.
+    if (cq.armed.load(std::memory_order_relaxed) != Arm::kAny)
+      cq.armed.store(wanted, std::memory_order_relaxed);
+    first = std::max(first, cq.notified);
+  }
   full_fence();
   // Completions that are unpolled and newer than the last event raise one at once, as NICs do. Raising one
   // for any unpolled completion would be spurious; raising none lets programs sleep that check before they
-  // arm.
-  for (uint64_t n = std::max(cq.ring.polled(), cq.notified); n < cq.ring.pushed(); ++n) {
-    if (!wakes(cq.ring.peek(n), wanted)) continue;
-    cq.raise();
-    return true;
-  }
-  return false;
+  // arm. There may be very many: the engine does not wait for event_lock meanwhile.
+  const uint64_t pushed = cq.ring.pushed();
+  while (first < pushed && !wakes(cq.ring.peek(first), wanted)) ++first;
+  if (first == pushed) return false;
+  std::lock_guard event_guard(cq.event_lock);
+  if (cq.armed.load(std::memory_order_relaxed) == Arm::kNo) return false;  // the engine was faster
+  cq.raise();
+  return true;
 }
 
 }  // namespace
@@ -300,12 +305,19 @@ int resize_cq(ibv_cq* queue, int entries) {
   if (entries < 1 || entries > limits::kCompletions) return EINVAL;
   Cq* cq = Cq::of(queue);
   try {
+    std::lock_guard one_at_a_time(cq->resizing);
+    CompletionQueue::Resizing resizing(cq->ring, ring_entries(entries));
+    for (bool more = true; more;) {
+      std::lock_guard poll_guard(cq->poll_lock);
+      more = cq->ring.pushed() - cq->ring.polled() <= static_cast<uint64_t>(entries) &&
+             resizing.take_some(cq->ring);
+    }
     Progress::Control control(cq->home.load()->progress());  // others push under a lock of the ring's
     std::lock_guard poll_guard(cq->poll_lock);
     std::lock_guard event_guard(cq->event_lock);
     // What waits must fit into what was asked for, not only into what is granted.
     if (cq->ring.pushed() - cq->ring.polled() > static_cast<uint64_t>(entries)) return EINVAL;
-    if (!cq->ring.resize(ring_entries(entries))) return EINVAL;
+    if (!cq->ring.finish(resizing)) return EINVAL;
     queue->cqe = static_cast<int>(cq->ring.capacity());
     return 0;
   } catch (const std::bad_alloc&) {
@@ -325,7 +337,7 @@ int destroy_cq(ibv_cq* queue) {
       Progress::Control control(device.shard(i).progress());
       device.shard(i).engine().forget(cq->ring);
     }
-    if (cq->channel != nullptr) cq->channel->forget(queue);
+    if (cq->channel != nullptr) cq->channel->forget(cq->owed);
     cq->context->forget_async(queue);
   }
   // As the kernel does: wait until the application has acknowledged what it has read. It may acknowledge too

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "libmrc/work/completion_queue.h"
@@ -30,6 +31,7 @@ struct Cq {
   std::atomic<Shard*> home;  // which is run by polling it; the first one until it is settled
   std::atomic<uint32_t> shards{
       0};                          // that push into it, by their bits; 0: it is not settled. Device::settle()
+  std::mutex resizing;             // who resizes it; taken before all others
   SpinLock poll_lock;              // who polls; taken after the shard's lock
   std::atomic<uint64_t> polls{0};  // a hint: lost counts do not matter
   std::atomic<unsigned> polls_since_drive{0};  // a hint: lost counts do not matter
@@ -38,6 +40,7 @@ struct Cq {
   std::atomic<unsigned> users{0};              // queue pairs
 
   std::shared_ptr<CompletionChannel> channel;
+  CompletionChannel::Owed owed{&verbs.cq};  // by the channel
   // Events on their way to the application or read by it. Counted when they are sent, not when libibverbs
   // tells that it has read one: until then destroy_cq() would not know of somebody who has just read one.
   std::atomic<uint32_t> reported{0};
@@ -64,7 +67,7 @@ struct Cq {
   // What polls drive besides home: others push into it, too.
   void drive_others(const Shard& own);
   // The event that was asked for is owed; under event_lock. The channel has to deliver it.
-  void raise();
+  void raise() noexcept;
 };
 
 ibv_wc_status to_verbs(CompletionStatus status);

@@ -235,7 +235,7 @@ void Device::settle_locked(Cq& queue, Shard& shard) {
   if ((from & shard.bit()) != 0) return;
   if (!queue.ring.shared()) {
     Progress::Control control(queue.home.load()->progress());  // the only one that pushes
-    queue.ring.share();
+    queue.ring.share(kShardsMax);
   }
   queue.shards.store(from | shard.bit());
 }

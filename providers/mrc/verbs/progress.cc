@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <new>
 #include <utility>
@@ -71,6 +72,8 @@ constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
 constexpr Nanoseconds kControlLook = 50 * kMicrosecond;
 // Doorbells that ring while somebody else has the lock are served by the holder, but not for ever.
 constexpr unsigned kTurnsMax = 4;
+// Channels with new events, between two releases of the lock.
+constexpr size_t kDeliveriesAtOnce = 8;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
 constexpr Nanoseconds kLockPatience = 10 * kMillisecond;
 
@@ -294,14 +297,29 @@ void Progress::found_something() {
 
 [[gnu::hot]] void Progress::unlock() {
   connected_.store(engine_->connected(), std::memory_order_relaxed);
-  if (delivering_.empty()) return lock_.unlock();
-  const auto channels = std::exchange(delivering_, {});
-  lock_.unlock();
-  for (const auto& channel : channels) channel->deliver();
+  if (delivering_.empty()) [[likely]]
+    return lock_.unlock();
+  unlock_and_deliver();
+}
+
+// A few at a time, for they are taken along without allocating. Who has the lock instead delivers the rest.
+void Progress::unlock_and_deliver() {
+  bool more = false;
+  do {
+    std::array<std::shared_ptr<CompletionChannel>, kDeliveriesAtOnce> channels;
+    for (size_t i = 0; i < channels.size() && !delivering_.empty(); ++i)
+      channels[i] = std::move(delivering_.pop_front().channel);
+    more = !delivering_.empty();
+    lock_.unlock();
+    for (const auto& channel : channels)
+      if (channel != nullptr) channel->deliver();
+  } while (more && lock_.try_lock());
 }
 
 void Progress::deliver_later(const std::shared_ptr<CompletionChannel>& channel) {
-  if (delivering_.empty() || delivering_.back() != channel) delivering_.push_back(channel);
+  CompletionChannel::Delivery& delivery = channel->delivery(shard_->index());
+  delivery.channel = channel;
+  delivering_.push_back(delivery.node);
 }
 
 Progress::Control::Control(Progress& progress, Wakes wakes) : progress_(progress), wakes_(wakes) {

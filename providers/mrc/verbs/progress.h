@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "dpdk_io/device_ports.h"
+#include "libmrc/containers/linked_list.h"
 #include "libmrc/engine/engine.h"
 #include "libmrc/wire/time.h"
 #include "providers/mrc/verbs/capture_tap.h"
@@ -124,6 +124,7 @@ class Progress {
   // Under the lock. How many frames were moved.
   size_t run_engine(Nanoseconds now, Purpose purpose);
   void unlock();  // shows what others want to know, unlocks, and delivers events
+  void unlock_and_deliver();
   void run();
   void housekeeping(Nanoseconds now);
   void look_at_faults();
@@ -150,7 +151,7 @@ class Progress {
   Nanoseconds next_stats_ = 0;
   Nanoseconds company_until_ = 0;  // somebody on this CPU does not yield
 
-  std::vector<std::shared_ptr<CompletionChannel>> delivering_;  // under the lock
+  LinkedList<CompletionChannel::Delivery> delivering_;  // under the lock
   MemoryGuard memory_guard_;
   Nanoseconds looked_ = 0;  // when the ports were last looked at; under the lock
 

@@ -57,6 +57,7 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
   EngineConfig engine;
   engine.first_qpn = ports_->first_qpn();
   engine.qpn_count = ports_->qpn_count();
+  engine.index = index_;
   engine.seed = random_.next();
   engine.random = &random_;
   engine.transport = config.transport;
