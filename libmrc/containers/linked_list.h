@@ -55,6 +55,12 @@ class LinkedList {
     node.next_ = node.previous_ = nullptr;
     node.listed_ = false;
   }
+  // The first comes behind the last. There is a first.
+  void rotate() {
+    Node& node = *first_;
+    remove(node);
+    push_back(node);
+  }
   // All of `others`, in their order, come before those that are here.
   void push_front(LinkedList& others) {
     if (others.first_ == nullptr) return;

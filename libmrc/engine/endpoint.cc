@@ -78,7 +78,7 @@ void Engine::take_endpoint_answer(const Packet& packet, Plane plane, Nanoseconds
   endpoint_requests_.forget(id);
   if (asker->announcement != 0) {
     // MRC 4.6: who has answered an earlier announcement need not have heard the newest.
-    if (asker->announcement == announcement_ && qp->peer() != nullptr) qp->peer()->ports_told = true;
+    if (asker->announcement == announcement_ && qp->peer() != nullptr) peers_.inform(*qp->peer());
     return;
   }
   qp->on_endpoint_response(packet, now);
@@ -213,7 +213,7 @@ bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
   bool known = false;
   bool old = false;
   peers_.for_each_of(request.source, [&](const Peer& peer) {
-    known |= peer.members.find([](const QueuePair& qp) { return qp.connected(); }) != nullptr;
+    known |= !peer.members.empty();
     old |= is_old_news(peer, request.erth.time, now);
   });
   if (!known) {
@@ -230,8 +230,9 @@ bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
     peer.ports_heard = request.erth.time;
     peer.ports_usable = request.erth.port_status_mask;
     ++peer.ports_news;
+    peers_.note_news(peer);
   });
-  tell_all(kNewsOfPeers, now);
+  tell_more(now);
   return true;
 }
 

@@ -81,9 +81,12 @@ QueuePair* Engine::create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& conf
   QueuePairConfig complete = config;
   if (!complete.transport) complete.transport = config_.transport.default_transport();
   queue_pairs_[slot] = std::make_unique<QueuePair>(complete, qpn, random_ >> 16);
-  live_.push_back(queue_pairs_[slot].get());
-  if (config_.trace_events > 0) live_.back()->trace().enable(config_.trace_events);
-  return live_.back();
+  QueuePair* qp = queue_pairs_[slot].get();
+  if (config_.trace_events > 0) qp->trace().enable(config_.trace_events);
+  qp->news_heard_ = news_number_;  // what it is connected with later is not older
+  alive_.push_back(qp->alive_);
+  ++alive_count_;
+  return qp;
 }
 
 void Engine::destroy(QueuePair* qp) {
@@ -91,21 +94,24 @@ void Engine::destroy(QueuePair* qp) {
   line_.push_front(answering_);
   line_.remove(qp->in_line_);
   timers_.cancel(slot_of(*qp));
-  if (qp->counted_) --connected_;
+  if (qp->counted_) count(*qp, false);
   qp->config().send_completions->remove(qp->qpn());
   qp->config().receive_completions->remove(qp->qpn());
+  Peer* const peer = qp->peer();
+  const bool others = peer != nullptr && peer->users > 1;
   qp->disconnect(services_);
+  if (others) look_at_window(*peer);
   if (faults_ != nullptr) faults_->forget(qp->qpn());
   groups_.detach_all(qp);
-  forget(*qp);
+  alive_.remove(qp->alive_);
+  --alive_count_;
   queue_pairs_[slot_of(*qp)].reset();
-  look_at_windows();
 }
 
 void Engine::answer_all(Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
   const uint64_t sent_before = transmitter_.frames_sent();
-  for (QueuePair* qp : live_) qp->answer_before_leaving(services_, now);
+  alive_.for_each([&](QueuePair& qp) { qp.answer_before_leaving(services_, now); });
   transmitter_.flush_all();
   counters_.frames_sent += transmitter_.frames_sent() - sent_before;
 }
@@ -120,22 +126,28 @@ QueuePair* Engine::find(Qpn qpn) {
 bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanoseconds clock) {
   const Nanoseconds now = advance(clock);
   const uint64_t sent_before = transmitter_.frames_sent();
+  Peer* const peer = qp.peer();
+  const bool others = peer != nullptr && peer->users > 1;
   const bool done = qp.modify(attributes, services_, now);
   transmitter_.flush_all();  // its last answers: when nothing is connected nobody may come to send them
   counters_.frames_sent += transmitter_.frames_sent() - sent_before;
   if (faults_ != nullptr && qp.state() == QueuePairState::kReset) faults_->forget(qp.qpn());
   schedule(qp);  // a send queue filled before RTS, or one that is to be flushed
   after_work(qp, now);
-  if (qp.peer() == nullptr) look_at_windows();
+  if (others && qp.peer() == nullptr) look_at_window(*peer);
   report();
   return done;
 }
 
 // A queue pair that goes may open the window for those who waited with it.
-void Engine::look_at_windows() {
-  peers_.for_each([this](Peer& peer) {
-    if (!peer.waiting.empty()) schedule(peer.waiting.front());
-  });
+void Engine::look_at_window(Peer& peer) {
+  if (!peer.waiting.empty()) schedule(peer.waiting.front());
+}
+
+void Engine::count(QueuePair& qp, bool connected) {
+  qp.counted_ = connected;
+  connected ? ++connected_ : --connected_;
+  qp.paths_.count_in(connected ? &path_totals_ : nullptr);
 }
 
 // ----------------------------------------------------------------------------------------- scheduling
@@ -184,10 +196,8 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
   const Nanoseconds deadline = qp.next_deadline();
   if (deadline != kNever) timers_.set(slot_of(qp), deadline);
   if (Peer* peer = qp.peer(); peer != nullptr) wake_waiting(*peer, now);
-  if (const bool connected = qp.connected(); connected != qp.counted_) {
-    qp.counted_ = connected;
-    connected ? ++connected_ : --connected_;
-  }
+  if (const bool connected = qp.connected(); connected != qp.counted_) [[unlikely]]
+    count(qp, connected);
   if (SharedReceiveQueue* shared = qp.config().shared_receives;
       shared != nullptr && shared->take_limit_event())
     sink_->shared_receive_limit(*shared);

@@ -16,7 +16,6 @@
 #include "libmrc/engine/flow_table.h"
 #include "libmrc/engine/frame_capture.h"
 #include "libmrc/engine/multicast_groups.h"
-#include "libmrc/engine/path_census.h"
 #include "libmrc/engine/timer_wheel.h"
 #include "libmrc/fault/fault_injector.h"
 #include "libmrc/guard/random_source.h"
@@ -41,7 +40,7 @@ struct EngineConfig {
   TransportConfig transport;
   PathSource* path_source = nullptr;  // EV profiles or SRv6 templates; null = the built-in paths
   ProfileSource* profiles = nullptr;  // of a controller; null = there is none
-  uint32_t trace_events = 0;          // kept of every queue pair, for describe_state()
+  uint32_t trace_events = 0;          // kept of every queue pair, for StateReport
 };
 
 // What the engine tells its owner outside the data path. Called under the engine's lock.
@@ -139,10 +138,12 @@ class Engine final : private FrameTap {
   Nanoseconds next_deadline() const;
   // Queue pairs that can receive or send (RTR or beyond, not in error).
   uint32_t connected() const { return connected_; }
-  std::span<QueuePair* const> queue_pairs() const { return live_; }
-  // Paths in use and in all, over the connected queue pairs. A call looks at some of them: the sums are those
-  // of the last round over all.
-  PathCounts count_paths() { return path_census_.count(live_); }
+  // Its queue pairs by place, in order of their numbers; null: there is none.
+  uint32_t places() const { return static_cast<uint32_t>(queue_pairs_.size()); }
+  QueuePair* at(uint32_t place) { return queue_pairs_[place].get(); }
+  size_t queue_pairs() const { return alive_count_; }
+  // Of the connected queue pairs.
+  const PathTotals& paths() const { return path_totals_; }
 
  private:
   size_t receive(Nanoseconds now);
@@ -177,14 +178,17 @@ class Engine final : private FrameTap {
   Nanoseconds advance(Nanoseconds now);
   void excuse_pause(Nanoseconds now);
   void check_ports(Nanoseconds now);
+  void begin_announcing(Nanoseconds now);
   void announce_ports(Nanoseconds now);
+  bool announce_to(Peer& peer, Nanoseconds now);
   static constexpr uint8_t kNewsOfPorts = 1 << 0;
-  static constexpr uint8_t kNewsOfPeers = 1 << 1;  // their ports
-  static constexpr uint8_t kNewsOfProfiles = 1 << 2;
+  static constexpr uint8_t kNewsOfProfiles = 1 << 1;
+  static constexpr uint8_t kNewsOfOrder = 1 << 2;  // what arrives is not held back any longer
   void tell_all(uint8_t news, Nanoseconds now);
   void tell_more(Nanoseconds now);
+  bool tell_next(Nanoseconds now);
+  bool tell_next_member(Nanoseconds now);
   void tell(QueuePair& qp, Nanoseconds now);
-  void forget(const QueuePair& qp);
   void take_doorbells();
   void serve_posted(Nanoseconds now);
   void run_timers(Nanoseconds now);
@@ -195,7 +199,8 @@ class Engine final : private FrameTap {
   void after_work(QueuePair& qp,
                   Nanoseconds now);  // re-arms timers, wakes whom it let go on, collects events
   void wake_waiting(Peer& peer, Nanoseconds now);
-  void look_at_windows();
+  void look_at_window(Peer& peer);
+  void count(QueuePair& qp, bool connected);
   void report();
   // The general service's queue pair has the slot behind all others.
   uint32_t slot_of(Qpn qpn) const {
@@ -227,8 +232,10 @@ class Engine final : private FrameTap {
   TimerWheel timers_;
   EventSink* sink_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by slot_of
-  std::vector<QueuePair*> live_;
-  PathCensus path_census_;
+  // All of them; those that have not heard the newest news come first.
+  LinkedList<QueuePair> alive_;
+  size_t alive_count_ = 0;
+  PathTotals path_totals_;
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;
   uint64_t random_;
@@ -247,11 +254,18 @@ class Engine final : private FrameTap {
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;
   uint8_t news_ = 0;              // what queue pairs are being told
-  size_t untold_ = 0;             // so many of live_ are still to hear it...
-  size_t told_ = 0;               // ...from here on...
-  Nanoseconds tell_at_ = kNever;  // ...the next of them then
-  bool announce_anew_ = false;
-  uint32_t announcement_ = 0;   // changes of our ports so far
+  uint32_t news_number_ = 0;      // changes with all that is added to it
+  Nanoseconds tell_at_ = kNever;  // the next of them
+  uint32_t announcement_ = 0;     // changes of our ports so far
+  // A look at all peers that do not know of it yet, some in a turn.
+  struct Announcing {
+    uint32_t pass = 0;
+    bool under_way = false;
+    Nanoseconds began_at = 0;
+    bool pending = false;  // somebody may still answer...
+    bool missed = false;   // ...or will not
+    bool anew = false;     // the next one begins with everybody
+  } announcing_;
   LinkedList<QueuePair> line_;  // those with something to send, in turn
   // Those that something has come for since the last turn, and that do not stand in line.
   LinkedList<QueuePair> answering_;

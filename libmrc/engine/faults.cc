@@ -24,7 +24,7 @@ void Engine::set_faults(std::unique_ptr<FaultInjector> faults, Nanoseconds clock
   const bool was_disordered = services_.disorder != nullptr;
   services_.disorder = faults_ != nullptr && faults_->disorders() ? faults_.get() : nullptr;
   if (was_disordered && services_.disorder == nullptr)
-    for (QueuePair* qp : live_) give_turn(*qp, now);  // what was held back is placed now
+    tell_all(kNewsOfOrder, now);  // what was held back is placed now
   look_closely();
   transmitter_.flush_all();
   counters_.frames_sent += transmitter_.frames_sent() - sent_before;

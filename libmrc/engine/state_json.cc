@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "libmrc/engine/state_forms.h"
 #include "libmrc/engine/state_report.h"
 
 namespace mrc {
@@ -30,10 +31,6 @@ const char* state_word(PathState state) {
   return "?";
 }
 
-bool has_paths(const QueuePair& qp) {
-  return qp.connected() && qp.mrc() != nullptr;
-}
-
 // By name, those that there were.
 template <size_t kCauses>
 void add_causes(std::string* text, const std::array<uint32_t, kCauses>& counts) {
@@ -41,64 +38,47 @@ void add_causes(std::string* text, const std::array<uint32_t, kCauses>& counts) 
     if (counts[i] != 0) append(text, ",\"%s\":%" PRIu32, kRetransmitCauseNames[i], counts[i]);
 }
 
-void add_paths(std::string* text, const QueuePair& qp) {
-  const PathSet& paths = qp.paths();
-  *text += ",\"evs\":[";
-  for (size_t i = 0; i < paths.size(); ++i) {
-    const Path& path = paths.at(PathId(static_cast<uint16_t>(i)));
-    const bool used = path.in_use() && (paths.port_planes() >> path.plane & 1) != 0;
-    append(text,
-           "%s{\"ev\":%" PRIu32 ",\"plane\":%u,\"state\":\"%s\",\"in_use\":%s,\"sent\":%" PRIu32
-           ",\"lost\":%" PRIu32 ",\"rtt_ns\":%" PRIu64,
-           i == 0 ? "" : ",", static_cast<uint32_t>(path.entropy), static_cast<unsigned>(path.plane),
-           state_word(path.state), used ? "true" : "false", path.sent, paths.losses(path),
-           static_cast<uint64_t>(qp.mrc()->requester().recent_rtt(path.plane)));
-    add_causes(text, paths.retransmits(path));
-    *text += "}";
-  }
-  *text += "]";
-}
+}  // namespace
 
-// The lock is held meanwhile, and paths are the most of it: the first queue pairs stand for the others.
-constexpr size_t kQueuePairsWithPaths = 64;
-
-void add_queue_pair(std::string* text, QueuePair& qp, bool with_paths) {
+void add_queue_pair_json(std::string* text, const QueuePair& qp) {
   append(text, "{\"qpn\":%" PRIu32 ",\"transport\":\"%s\",\"state\":\"%s\"", qp.qpn().value(), kind_of(qp),
          name_of(qp.state()));
   add_causes(text, qp.retransmits());
-  if (has_paths(qp)) {
-    append(text, ",\"peer_qpn\":%" PRIu32 ",\"mtu\":%u,\"paths_active\":%zu,\"paths_all\":%zu",
-           qp.connection().remote_qpn.value(), static_cast<unsigned>(qp.connection().mtu),
-           qp.paths().active(), qp.paths().places());
-    if (qp.sending()) {
-      const Requester::Waiting waiting = qp.mrc()->requester().waiting();
-      append(text,
-             ",\"window_bytes\":%" PRIu64 ",\"window_used_bytes\":%" PRIu64
-             ",\"unfinished\":%u,\"rtt_ns\":%" PRIu64,
-             static_cast<uint64_t>(waiting.window), static_cast<uint64_t>(waiting.window_used),
-             waiting.unfinished, static_cast<uint64_t>(qp.mrc()->requester().rtt().smoothed()));
-      if (with_paths) add_paths(text, qp);
-    }
-  }
+  if (!qp.connected() || qp.mrc() == nullptr) return;
+  append(text, ",\"peer_qpn\":%" PRIu32 ",\"mtu\":%u,\"paths_active\":%zu,\"paths_all\":%zu",
+         qp.connection().remote_qpn.value(), static_cast<unsigned>(qp.connection().mtu), qp.paths().active(),
+         qp.paths().places());
+  if (!qp.sending()) return;
+  const Requester::Waiting waiting = qp.mrc()->requester().waiting();
+  append(text,
+         ",\"window_bytes\":%" PRIu64 ",\"window_used_bytes\":%" PRIu64
+         ",\"unfinished\":%u,\"rtt_ns\":%" PRIu64,
+         static_cast<uint64_t>(waiting.window), static_cast<uint64_t>(waiting.window_used),
+         waiting.unfinished, static_cast<uint64_t>(qp.mrc()->requester().rtt().smoothed()));
+}
+
+void add_path_json(std::string* text, const QueuePair& qp, size_t number) {
+  const PathSet& paths = qp.paths();
+  const Path& path = paths.at(PathId(static_cast<uint16_t>(number)));
+  const bool used = path.in_use() && (paths.port_planes() >> path.plane & 1) != 0;
+  append(text,
+         "{\"ev\":%" PRIu32 ",\"plane\":%u,\"state\":\"%s\",\"in_use\":%s,\"sent\":%" PRIu32
+         ",\"lost\":%" PRIu32 ",\"rtt_ns\":%" PRIu64,
+         static_cast<uint32_t>(path.entropy), static_cast<unsigned>(path.plane), state_word(path.state),
+         used ? "true" : "false", path.sent, paths.losses(path),
+         static_cast<uint64_t>(qp.mrc()->requester().recent_rtt(path.plane)));
+  add_causes(text, paths.retransmits(path));
   *text += "}";
 }
 
-}  // namespace
-
-std::string state_as_json(Engine& engine) {
-  std::string text = "{\"queue_pairs\":[";
-  size_t count = 0;
-  for (QueuePair* qp : engine.queue_pairs()) {
-    if (count > 0) text += ",";
-    add_queue_pair(&text, *qp, count++ < kQueuePairsWithPaths);
-  }
-  text += "],\"counters\":{";
+void add_counters_json(std::string* text, const Counters& counters) {
+  *text += "],\"counters\":{";
   bool first = true;
-  for (const auto& [name, value] : named_counters(engine.counters())) {
-    append(&text, "%s\"%s\":%" PRIu64, first ? "" : ",", name.c_str(), value);
+  for (const auto& [name, value] : named_counters(counters)) {
+    append(text, "%s\"%s\":%" PRIu64, first ? "" : ",", name.c_str(), value);
     first = false;
   }
-  return text + "}}\n";
+  *text += "}}\n";
 }
 
 }  // namespace mrc

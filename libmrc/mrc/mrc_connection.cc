@@ -27,7 +27,6 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
   own_controller_.reset(congestion);
   connection_.strict = terms_.transport == Transport::kMrcStrict;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
-  peer_->members.push_back(member_);
   on_trust_ = !connection_.strict && peer_->speakers.speaks(connection_.remote_qpn, now);
   if (on_trust_)
     connection_.extension = PeerExtension::kSupported;
@@ -41,6 +40,7 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
   make_paths(services);
   tell_denied(services);
   resolve_next_hops(connection_, Transport::kMrc, services);
+  peer_->members.push_back(member_);  // and not before: memory may run out
 }
 
 void MrcTransport::start_sending(Psn first, uint64_t send_index, Services& services) {
@@ -157,7 +157,7 @@ void MrcTransport::follow_ports(Context& cx) {
 }
 
 void MrcTransport::follow_remote_ports(Nanoseconds now) {
-  if (peer_ == nullptr || peer_->ports_news == ports_followed_) return;
+  if (has_heard_of_remote_ports()) return;
   ports_followed_ = peer_->ports_news;
   paths_.set_remote_ports(peer_->ports_usable, now);
   requester_.follow_probes(paths_);

@@ -67,6 +67,7 @@ class MrcTransport {
   bool takes_next(Psn psn) const { return responder_.takes_next(psn); }
   void fault_now(Psn psn, uint8_t syndrome) { responder_.fault_now(psn, syndrome); }
   void flush(Context& cx, CompletionStatus first) {
+    if (peer_ != nullptr) peer_->members.remove(member_);
     requester_.flush(cx, first);
     if (answers_.awaited.outstanding() > 0) answers_.awaited.reset(kReadsMax);
   }
@@ -94,6 +95,7 @@ class MrcTransport {
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void follow_ports(Context& cx);
   void follow_remote_ports(Nanoseconds now);
+  bool has_heard_of_remote_ports() const { return peer_ == nullptr || peer_->ports_news == ports_followed_; }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(Context& cx, PlaneMask usable, uint32_t announcement);
   // The profile of its paths may have changed, or which of the device's own are denied.

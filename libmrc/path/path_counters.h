@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// How often paths changed their state (MRC 4.2), over all path sets that share these counters.
+// How often paths changed their state (MRC 4.2), over all path sets that share these counters, and how many
+// there are.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,12 @@ struct PathCounters {
   uint64_t denied = 0;          // any -> DENIED: the controller's word
   uint64_t denied_bad = 0;      // of these, from ASSUMED_BAD
   uint64_t allowed = 0;         // DENIED -> GOOD
+};
+
+// Paths that there are now, over all path sets that are counted here.
+struct PathTotals {
+  uint32_t active = 0;  // PathSet::active()
+  uint32_t all = 0;     // PathSet::places()
 };
 
 }  // namespace mrc

@@ -24,7 +24,7 @@ void PathSet::count_in_use(const Path& path, int change) {
   PlaneInfo& plane = planes_[path.plane];
   plane.in_use = static_cast<uint16_t>(plane.in_use + change);
   if (!port_is_up(path.plane)) return;
-  active_ += static_cast<size_t>(change);
+  change_active(change);
   const PlaneMask bit = PlaneMask{1} << path.plane;
   active_planes_ = plane.in_use > 0 ? active_planes_ | bit : active_planes_ & ~bit;
 }

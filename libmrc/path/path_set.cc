@@ -34,6 +34,7 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   // Not by a packet: ports come from the settings.
   assert(config.planes <= kPlanesMax);
   const std::vector<EvEntry>& entries = *ways;
+  count_in(nullptr);
   *this = PathSet{};
   config_ = config;
   mark_level_max_ = static_cast<uint8_t>(std::bit_width(config.mark_skip_turns_max));
@@ -154,6 +155,17 @@ PathId PathSet::take_port_question(Nanoseconds now) {
   return kNoPath;
 }
 
+void PathSet::count_in(PathTotals* totals) {
+  if (totals_ != nullptr) {
+    totals_->active -= static_cast<uint32_t>(active_);
+    totals_->all -= static_cast<uint32_t>(places());
+  }
+  totals_ = totals;
+  if (totals_ == nullptr) return;
+  totals_->active += static_cast<uint32_t>(active_);
+  totals_->all += static_cast<uint32_t>(places());
+}
+
 // MRC 4.6: a plane is used if both ends have it.
 void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
   for (uint32_t i = 0; i < config_.planes; ++i) {
@@ -163,13 +175,13 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
     if ((remote_ports_ & bit) != 0) info.news_until = info.ask_at = kNever;
     if (((before ^ port_planes()) & bit) == 0) continue;
     if ((before & bit) != 0) {
-      active_ -= info.in_use;
+      change_active(-info.in_use);
       active_planes_ &= ~bit;
       info.working = kNoPath;
       continue;
     }
     // Back at once, those too that were given up when the link began to fail; no relapse is counted.
-    active_ += info.in_use;
+    change_active(info.in_use);
     if (info.in_use > 0) active_planes_ |= bit;
     info.silent_losses = 0;
     info.good_since = now;

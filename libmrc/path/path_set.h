@@ -130,6 +130,8 @@ class PathSet {
   size_t places() const { return slots_.size(); }
   // Paths in use whose ports are up at both ends.
   size_t active() const { return active_; }
+  // From now on its paths are counted there; null: nowhere.
+  void count_in(PathTotals* totals);
   const Path& at(PathId id) const { return paths_[static_cast<uint16_t>(id)]; }
   // SRv6: what the entry says that it was made from. Only with has_outer.
   const EvEntry& way(const Path& path) const { return (*ways_)[path.profile_index]; }
@@ -352,6 +354,10 @@ class PathSet {
     return z ^ (z >> 31);
   }
 
+  void change_active(int change) {
+    active_ += static_cast<size_t>(change);
+    if (totals_ != nullptr) totals_->active += static_cast<uint32_t>(change);
+  }
   void tally(uint64_t PathCounters::*what) {
     if (config_.counters != nullptr) ++(config_.counters->*what);
   }
@@ -370,6 +376,7 @@ class PathSet {
   size_t plane_cursor_ = 0;
   uint64_t plane_rounds_ = 0;
   size_t active_ = 0;
+  PathTotals* totals_ = nullptr;
   PlaneMask active_planes_ = 0;
   PlaneMask local_ports_ = 0;
   PlaneMask remote_ports_ = 0;

@@ -184,8 +184,9 @@ class QueuePair {
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void follow_ports(Services& services, Nanoseconds now);
   void follow_remote_ports(Nanoseconds now) {
-    if (MrcTransport* to = own_mrc(); to != nullptr && connected()) to->follow_remote_ports(now);
+    if (MrcTransport* to = own_mrc()) to->follow_remote_ports(now);
   }
+  bool has_heard_of_remote_ports() const { return mrc() == nullptr || mrc()->has_heard_of_remote_ports(); }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(PlaneMask usable, uint32_t announcement, Services& services, Nanoseconds now);
   // The profile of its paths may have changed.
@@ -255,6 +256,8 @@ class QueuePair {
   uint64_t pauses_heard_of_ = 0;
 
   // The engine's links.
+  LinkedList<QueuePair>::Node alive_{this};    // among all of them
+  uint32_t news_heard_ = 0;                    // the number of the last news that it was told
   LinkedList<QueuePair>::Node in_line_{this};  // for a turn to send
   uint16_t turn_left_ = kTurnPackets;          // what it may still send in its turn
   bool put_off_ = false;                       // it had its turn, and there was no room at all

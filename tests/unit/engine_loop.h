@@ -134,7 +134,8 @@ class Loop {
     require(engine->modify(qp, attributes, now), "modify");
     attributes = {};
     attributes.state = QueuePairState::kReadyToReceive;
-    attributes.source = attributes.destination = IpAddress::v4(10, 0, 0, 1);
+    attributes.source = IpAddress::v4(10, 0, 0, 1);
+    attributes.destination = destination;
     attributes.destination_qpn = peer.qpn();
     attributes.mtu = mtu;
     attributes.receive_psn = Psn(5);
@@ -187,6 +188,7 @@ class Loop {
   }
 
   uint32_t mtu = 4096;
+  IpAddress destination = IpAddress::v4(10, 0, 0, 1);
   Deaf deaf;
   std::vector<std::unique_ptr<LoopPort>> ports;
   CompletionQueue completions{4096};

@@ -2,7 +2,11 @@
 // What an engine tells of itself when somebody asks why nothing moves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "libmrc/engine/state_report.h"
+#include "tests/unit/engine_loop.h"
 #include "tests/unit/qp_wire_pair.h"
 
 namespace mrc::test {
@@ -111,6 +115,50 @@ TEST(StateReport, TellsOfEveryKindOfQueuePair) {
   Port* ports[] = {&port};
   Engine idle(config, ports, &seen);
   EXPECT_TRUE(says(describe_state(idle, 1), "engine: 0 queue pairs")) << describe_state(idle, 1);
+}
+
+// However many queue pairs and paths there are, who sends waits for a burst's worth of them.
+TEST(StateReport, IsToldInPortions) {
+  constexpr uint32_t kPairs = 512;
+  Loop loop(4, 64, CongestionAlgorithm::kNone);
+  for (uint32_t i = 0; i < kPairs; ++i) loop.add_pair(1);
+  const std::string words = describe_state(*loop.engine, loop.now);
+  const std::string json = state_as_json(*loop.engine);
+  for (const StateReport::Form form : {StateReport::Form::kWords, StateReport::Form::kJson}) {
+    StateReport report(form);
+    uint32_t portions = 1;
+    uint32_t most = 0;
+    for (; report.add_some(*loop.engine, loop.now); ++portions) most = std::max(most, report.effort());
+    EXPECT_GT(portions, 2 * kPairs / 16);
+    EXPECT_LE(most, 2 * kBurst);
+    size_t longest = 0;
+    std::string all;
+    for (const std::string& piece : report.pieces()) {
+      longest = std::max(longest, piece.size());
+      all += piece;
+    }
+    EXPECT_LT(longest, 16u << 10);
+    EXPECT_EQ(all, form == StateReport::Form::kWords ? words : json);
+  }
+}
+
+// Queue pairs that go in the middle leave a report that can be read all the same.
+TEST(StateReport, IsWholeWhenQueuePairsGoMeanwhile) {
+  Loop loop(4, 64, CongestionAlgorithm::kNone);
+  for (uint32_t i = 0; i < 20; ++i) loop.add_pair(1);
+  StateReport report(StateReport::Form::kJson);
+  bool more = report.add_some(*loop.engine, loop.now);
+  ASSERT_TRUE(more);
+  ASSERT_EQ(report.pieces().back().find("]}"), std::string::npos) << "the first is told to its end";
+  for (size_t i = 0; i < 30; ++i) loop.engine->destroy(loop.qps[i]);
+  while (more) more = report.add_some(*loop.engine, loop.now);
+  std::string all;
+  for (const std::string& piece : report.pieces()) all += piece;
+  const nlohmann::json parsed = nlohmann::json::parse(all);
+  EXPECT_EQ(parsed["queue_pairs"].size(), 11u);
+  EXPECT_LT(parsed["queue_pairs"][0]["evs"].size(), 4u * 64);
+  EXPECT_EQ(parsed["queue_pairs"][10]["evs"].size(), 4u * 64);
+  EXPECT_GT(parsed["counters"].size(), 50u);
 }
 
 }  // namespace

@@ -152,5 +152,71 @@ TEST_F(PortNews, NoDataGoByAPortThatIsDown) {
   EXPECT_LT(loop_.ports[1]->carried() - carried, kPairs / 4);
 }
 
+// However many peers there are, a turn tells no more of them than it sends frames.
+TEST(PortAnnouncements, GoToAFewPeersInATurn) {
+  constexpr uint32_t kPeers = 500;
+  test::Loop loop(2, 4, CongestionAlgorithm::kNone);
+  for (uint32_t i = 0; i < kPeers; ++i) {
+    loop.destination = IpAddress::v4(10, 1, static_cast<uint8_t>(i / 256), static_cast<uint8_t>(i % 256));
+    loop.add_pair(1);
+  }
+  for (int i = 0; i < 100; ++i) loop.engine->progress(loop.now += kMillisecond);
+  const uint64_t& sent = loop.engine->counters().port_updates_sent;
+  ASSERT_EQ(sent, 0u);
+  loop.ports[1]->up = false;
+  for (uint64_t before = 0; before < kPeers; before = sent) {
+    loop.engine->progress(loop.now += 100 * kMicrosecond);
+    ASSERT_GT(sent, before) << "the rest would wait for ever";
+    ASSERT_LE(sent - before, kBurst) << "a turn costs as much as there are peers";
+    ASSERT_TRUE(sent == kPeers || loop.engine->next_deadline() <= loop.now + kMicrosecond);
+  }
+  EXPECT_EQ(sent, kPeers) << "once each";
+}
+
+// Counted when something happens to a path, and the same as if they were counted now.
+TEST_F(PortNews, PathsAreCounted) {
+  const auto expect_all = [&] {
+    uint32_t active = 0;
+    uint32_t all = 0;
+    for (const QueuePair* qp : loop_.qps) {
+      if (!qp->connected()) continue;
+      active += static_cast<uint32_t>(qp->paths().active());
+      all += static_cast<uint32_t>(qp->paths().places());
+    }
+    EXPECT_EQ(loop_.engine->paths().active, active);
+    EXPECT_EQ(loop_.engine->paths().all, all);
+  };
+  expect_all();
+  EXPECT_EQ(loop_.engine->paths().active, 2 * kPairs * 2 * 4);
+  loop_.ports[1]->up = false;
+  for (int i = 0; i < 20; ++i) {
+    turn();
+    expect_all();
+  }
+  EXPECT_EQ(loop_.engine->paths().active, 2 * kPairs * 4);
+  loop_.ports[1]->up = true;
+  loop_.ports[0]->drop_every = 3;
+  post_all();
+  for (int i = 0; i < 100; ++i) {
+    loop_.engine->progress(loop_.now += 50 * kMicrosecond);
+    expect_all();
+  }
+  loop_.ports[0]->drop_every = 0;
+  QueuePairAttributes attributes;
+  attributes.state = QueuePairState::kError;
+  for (size_t i = 0; i < 10; ++i) ASSERT_TRUE(loop_.engine->modify(*loop_.qps[i], attributes, loop_.now));
+  attributes.state = QueuePairState::kReset;
+  for (size_t i = 5; i < 20; ++i) ASSERT_TRUE(loop_.engine->modify(*loop_.qps[i], attributes, loop_.now));
+  expect_all();
+  for (size_t i = 2; i < 24; ++i) loop_.engine->destroy(loop_.qps[i]);
+  loop_.qps.erase(loop_.qps.begin() + 2, loop_.qps.begin() + 24);
+  expect_all();
+  while (!loop_.qps.empty()) {
+    loop_.engine->destroy(loop_.qps.back());
+    loop_.qps.pop_back();
+  }
+  expect_all();
+}
+
 }  // namespace
 }  // namespace mrc

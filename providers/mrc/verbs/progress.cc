@@ -384,10 +384,28 @@ void Progress::housekeeping(Nanoseconds now) {
       // A state that does not fit is not told.
     }
     unlock();
-    stats_->answer();
     totals_->show(now);
   }
+  if (stats_->is_answering()) [[unlikely]]
+    tell_state();
   if (capture_->listens()) hear_others();
+}
+
+// A portion at a time, and a turn for everybody else after each.
+void Progress::tell_state() {
+  while (stats_->is_answering() && !stopping_.load(std::memory_order_relaxed)) {
+    if (!lock_.try_lock()) return;
+    const Nanoseconds now = clock_now();
+    try {
+      stats_->answer_some(*engine_, now);
+    } catch (const std::bad_alloc&) {
+      unlock();
+      return;  // it goes on when there is memory
+    }
+    unlock();
+    turn(now, Purpose::kBackground);
+  }
+  stats_->write_answers();
 }
 
 void Progress::hear_others() {

@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "dpdk_io/host/private_file.h"
-#include "libmrc/engine/state_report.h"
 
 namespace mrc::provider {
 namespace {
@@ -22,6 +21,14 @@ uint64_t all_drops(const Counters& counters) {
                    counters.drops_bad_control + counters.tx_no_buffer;
   for (const uint64_t undecodable : counters.drops_undecodable) drops += undecodable;
   return drops;
+}
+
+bool write_all(int fd, const std::string& text) {
+  size_t done = 0;
+  ssize_t bytes = 1;
+  while (done < text.size() && (bytes = ::write(fd, text.data() + done, text.size() - done)) > 0)
+    done += static_cast<size_t>(bytes);
+  return done == text.size();
 }
 
 }  // namespace
@@ -66,7 +73,7 @@ StatsWriter::~StatsWriter() {
 void StatsWriter::update(Engine& engine, Nanoseconds now) {
   if (page_ == nullptr) return;
   const Counters& counters = engine.counters();
-  const PathCounts paths = engine.count_paths();
+  const PathTotals& paths = engine.paths();
   const auto set = [](std::atomic<uint64_t>& to, uint64_t value) {
     to.store(value, std::memory_order_relaxed);
   };
@@ -87,40 +94,50 @@ void StatsWriter::update(Engine& engine, Nanoseconds now) {
   set(page_->paths_restored, counters.paths_restored);
   set(page_->drops, all_drops(counters));
   page_->updated_ns.store(now, std::memory_order_release);
-  if (is_asked(page_->state_wanted, &state_)) state_.text = describe_state(engine, now);
-  if (is_asked(page_->detail_wanted, &detail_)) detail_.text = state_as_json(engine);
+  begin_if_asked(page_->state_wanted, StateReport::Form::kWords, &state_);
+  begin_if_asked(page_->detail_wanted, StateReport::Form::kJson, &detail_);
 }
 
-bool StatsWriter::is_asked(const std::atomic<uint32_t>& wanted, Answer* answer) {
+// Who asks once more while the answer is on its way has to wait for it.
+void StatsWriter::begin_if_asked(const std::atomic<uint32_t>& wanted, StateReport::Form form,
+                                 Answer* answer) {
   const uint32_t number = wanted.load(std::memory_order_acquire);
-  if (number == answer->number) return false;
+  if (answer->report || number == answer->number) return;
   answer->number = number;
-  return true;
+  answer->report.emplace(form);
+  answer->whole = false;
 }
 
-void StatsWriter::answer() {
-  if (!state_.text.empty()) write(&state_, &page_->state_written);
-  if (!detail_.text.empty()) write(&detail_, &page_->detail_written);
+bool StatsWriter::is_answering() const {
+  return (state_.report && !state_.whole) || (detail_.report && !detail_.whole);
+}
+
+void StatsWriter::answer_some(Engine& engine, Nanoseconds now) {
+  for (Answer* answer : {&state_, &detail_}) {
+    if (!answer->report || answer->whole) continue;
+    answer->whole = !answer->report->add_some(engine, now);
+    return;
+  }
+}
+
+void StatsWriter::write_answers() {
+  if (state_.report && state_.whole) write(&state_, &page_->state_written);
+  if (detail_.report && detail_.whole) write(&detail_, &page_->detail_written);
 }
 
 void StatsWriter::write(Answer* answer, std::atomic<uint32_t>* written) {
   // A reader finds the whole text or none.
-  const std::string& text = answer->text;
   bool whole = false;
   const int fd =
       remove_private_file(answer->path) ? open_private_file(answer->path, O_WRONLY | O_CREAT | O_EXCL) : -1;
   if (fd >= 0) {
-    size_t done = 0;
-    ssize_t bytes = 1;
-    while (done < text.size() && (bytes = ::write(fd, text.data() + done, text.size() - done)) > 0)
-      done += static_cast<size_t>(bytes);
-    whole = done == text.size();
+    whole = true;
+    for (const std::string& piece : answer->report->pieces()) whole = whole && write_all(fd, piece);
     close(fd);
     if (!whole) unlink(answer->path.c_str());
   }
   answer->is_there = answer->is_there || whole;
-  answer->text.clear();
-  answer->text.shrink_to_fit();
+  answer->report.reset();
   written->store(answer->number, std::memory_order_release);
 }
 

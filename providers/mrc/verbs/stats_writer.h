@@ -5,10 +5,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "dpdk_io/host/stats_page.h"
 #include "libmrc/engine/engine.h"
+#include "libmrc/engine/state_report.h"
 #include "libmrc/wire/time.h"
 
 namespace mrc::provider {
@@ -22,8 +24,12 @@ class StatsWriter {
 
   // Under the shard's lock.
   void update(Engine& engine, Nanoseconds now);
-  // Under no lock, after update(): writes the state down if somebody wanted it.
-  void answer();
+  // Somebody has asked for the state, and not all of it is collected: then it goes on with answer_some(),
+  // under the shard's lock, which lets others have the lock in between. May throw bad_alloc.
+  bool is_answering() const;
+  void answer_some(Engine& engine, Nanoseconds now);
+  // Under no lock: writes down what is whole.
+  void write_answers();
   // Takes the file away; update() does nothing from now on. Also safe at exit().
   void remove_file();
 
@@ -31,11 +37,12 @@ class StatsWriter {
   // What others may ask for.
   struct Answer {
     std::string path;
-    std::string text = {};  // to be written
+    std::optional<StateReport> report = {};  // while it is asked for
+    bool whole = false;
     uint32_t number = 0;
     bool is_there = false;
   };
-  static bool is_asked(const std::atomic<uint32_t>& wanted, Answer* answer);
+  static void begin_if_asked(const std::atomic<uint32_t>& wanted, StateReport::Form form, Answer* answer);
   static void write(Answer* answer, std::atomic<uint32_t>* written);
 
   const std::string path_;
