@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "libmrc/engine/state_forms.h"
-#include "libmrc/engine/state_report.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <utility>
+
+#include "libmrc/engine/state_forms.h"
+#include "libmrc/engine/state_report.h"
 
 namespace mrc {
 namespace {
