@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs a scenario in its small form, twice: all targets are met, both runs have the same rows, and RC is among them.
+# Runs a scenario in its small form, twice: all targets are met, both runs have the same rows, RC is among them,
+# and what others have published is beside ours.
 #   cmake -DMRC_SIM=build/bin/mrc_sim -DSCENARIO=bad_ev -P check_scenario.cmake
 foreach(run first second)
   execute_process(COMMAND ${MRC_SIM} run ${SCENARIO} --quick --json OUTPUT_VARIABLE ${run} RESULT_VARIABLE status)
@@ -20,4 +21,7 @@ foreach(queue_pairs 1 8 16)
 endforeach()
 if(first MATCHES "\"name\":\"[^\"]*rc_[0-9]+qp_[^}]*\"target\":[^n]")
   message(FATAL_ERROR "${SCENARIO} wants something of RC: ${CMAKE_MATCH_0}")
+endif()
+if(NOT first MATCHES "\"published\":\"[^\"]")
+  message(FATAL_ERROR "${SCENARIO} has nothing published beside it:\n${first}")
 endif()
