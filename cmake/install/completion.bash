@@ -97,7 +97,7 @@ _mrc_perf() {
     --op) _mrc_offer write write_imm send read atomic ;;
     *)
       _mrc_offer --api --op --size --all --min-size --max-size --step-factor --iterations --warm-up --duration --qps --depth \
-        --both --device --gid-index --port --ev-profile --ocp --json --help --version
+        --both --device --gid-index --port --ev-profile --srv6 --ocp --json --help --version
       ;;
   esac
 }

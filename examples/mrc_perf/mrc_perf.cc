@@ -30,6 +30,9 @@ const char* const kUsage =
     "  -b, --both           both directions at a time\n"
     "  -d, --device NAME, -g, --gid-index N, -p, --port N (18515)\n"
     "  --ev-profile N       paths of this side; by OCP's interface only\n"
+    "  --srv6 N             paths of this side: N on each port, with SRv6 headers that are made up, which "
+    "is\n"
+    "                       for seeing their cost on one host; by OCP's interface only\n"
     "  --ocp                sizes from 1 to 67108864 and columns as OCP's benchmark has them\n"
     "  --json               the result as JSON\n";
 
@@ -68,7 +71,7 @@ perf::Api api(const char* text) {
   refuse(text);
 }
 
-enum Long { kApi = 256, kOp, kMinSize, kMaxSize, kStep, kDuration, kProfile, kOcp, kJson };
+enum Long { kApi = 256, kOp, kMinSize, kMaxSize, kStep, kDuration, kProfile, kSrv6, kOcp, kJson };
 
 const option kOptions[] = {{"api", 1, nullptr, kApi},
                            {"op", 1, nullptr, kOp},
@@ -87,6 +90,7 @@ const option kOptions[] = {{"api", 1, nullptr, kApi},
                            {"gid-index", 1, nullptr, 'g'},
                            {"port", 1, nullptr, 'p'},
                            {"ev-profile", 1, nullptr, kProfile},
+                           {"srv6", 1, nullptr, kSrv6},
                            {"ocp", 0, nullptr, kOcp},
                            {"json", 0, nullptr, kJson},
                            {nullptr, 0, nullptr, 0}};
@@ -147,6 +151,9 @@ void take(int option, const char* value, Options* options) {
       break;
     case kProfile:
       options->side.ev_profile = number(value, 0, UINT64_MAX - 1);
+      break;
+    case kSrv6:
+      options->side.srv6_paths = static_cast<uint32_t>(number(value, 1, 256));
       break;
     case kOcp:
       options->ocp = true;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "examples/mrc_perf/made_paths.h"
 #include "include/mrc/mrc.h"
 
 namespace perf {
@@ -111,6 +112,7 @@ class MrcSide final : public Side {
     mrc_context_attr version{MRC_API_VER_USED, 0};
     mrc_ = mrc_create_context(context_, &version);
     if (mrc_ == nullptr) give_up("the device does not speak MRC");
+    if (config.srv6_paths > 0) paths_ = std::make_unique<MadePaths>(context_, mrc_, config.srv6_paths);
     const int entries = static_cast<int>(config.queue_pairs * (config.depth + 64));
     sends_ = mrc_create_cq(mrc_, entries, nullptr, nullptr, 0);
     receives_ = mrc_create_cq(mrc_, 2 * entries, nullptr, nullptr, 0);
@@ -129,13 +131,14 @@ class MrcSide final : public Side {
     for (mrc_qp* qp : qps_) mrc_destroy_qp(qp);
     mrc_destroy_cq(sends_);
     mrc_destroy_cq(receives_);
+    paths_.reset();
     mrc_destroy_context(mrc_);
     close_device();
   }
   void connect(const std::vector<QueuePairInfo>& peers) override {
     peers_ = peers;
     mrc_qp_attr more{};
-    more.profile.ev_profile_id = config_.ev_profile;
+    more.profile.ev_profile_id = paths_ != nullptr ? paths_->profile() : config_.ev_profile;
     more.timeout = 18;
     more.retry.linear_cnt = 7;
     for (size_t i = 0; i < qps_.size(); ++i) {
@@ -175,6 +178,7 @@ class MrcSide final : public Side {
   }
 
   mrc_context* mrc_ = nullptr;
+  std::unique_ptr<MadePaths> paths_;
   mrc_cq* sends_ = nullptr;
   mrc_cq* receives_ = nullptr;
   std::vector<mrc_qp*> qps_;

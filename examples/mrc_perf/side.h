@@ -36,6 +36,7 @@ struct SideConfig {
   uint32_t depth = 128;
   uint64_t bytes_max = 65536;
   uint64_t ev_profile = 0;
+  uint32_t srv6_paths = 0;  // > 0: instead of a profile, so many on each port
 };
 
 [[noreturn]] void give_up(const std::string& why);

@@ -37,4 +37,7 @@ import json, sys
 rows = json.load(sys.stdin)
 assert len(rows) == 1 and rows[0]["bytes"] == 4096 and 0.5 < rows[0]["seconds"] < 30 and rows[0]["gbps"] > 0, rows' ||
   fail '--json'
+# What it has made for that is gone with it.
+pair -n 300 --srv6 8 | awk 'NR == 2 && $2 > 0 && $3 > 0 { good = 1 } END { exit !good }' || fail '--srv6'
+"$1/bin/mrcctl" ev | grep -q '^no controller has made an EV profile' || fail '--srv6 leaves a profile'
 if "$perf" --op read 127.0.0.1 2>/dev/null; then fail 'MRC has READs'; fi
