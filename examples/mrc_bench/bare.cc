@@ -25,6 +25,7 @@ namespace {
 
 constexpr uint32_t kHeaderBytes = 64;  // about what the transport puts before the payload
 constexpr uint32_t kPayloadBytes = 4096;
+constexpr uintptr_t kCacheLine = 64;
 constexpr uint32_t kSmallFrameBytes = 64;
 constexpr uint32_t kPacketsPerAck = 32;
 constexpr uint64_t kWindowPackets = 256;  // as the transport's 1 MiB
@@ -108,18 +109,25 @@ void send_end(Node& node) {
   }
 }
 
+uint8_t* next_cache_line(uint8_t* at) {
+  return at + (kCacheLine - reinterpret_cast<uintptr_t>(at) % kCacheLine) % kCacheLine;
+}
+
 // A region that is walked through block by block.
 class Region {
  public:
-  explicit Region(size_t bytes) : memory_(bytes, 7) {}
+  explicit Region(size_t bytes)
+      : memory_(bytes + kCacheLine, 7), start_(next_cache_line(memory_.data())), bytes_(bytes) {}
   uint8_t* next() {
-    uint8_t* block = memory_.data() + at_;
-    at_ = at_ + 2 * kPayloadBytes <= memory_.size() ? at_ + kPayloadBytes : 0;
+    uint8_t* block = start_ + at_;
+    at_ = at_ + 2 * kPayloadBytes <= bytes_ ? at_ + kPayloadBytes : 0;
     return block;
   }
 
  private:
   std::vector<uint8_t> memory_;
+  uint8_t* const start_;
+  const size_t bytes_;
   size_t at_ = 0;
 };
 
@@ -133,8 +141,10 @@ size_t send_burst(Node& node, size_t plane, Region* region, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     frames[i].plane = static_cast<Plane>(plane);
     std::memcpy(frames[i].data, node.next_hop(plane).bytes.data(), 6);
-    copy_out(frames[i].data + kHeaderBytes, region->next(), kPayloadBytes);
-    frames[i].length = kHeaderBytes + kPayloadBytes;
+    // It begins a cache line, as the transport's does.
+    uint8_t* payload = next_cache_line(frames[i].data + kHeaderBytes);
+    copy_out(payload, region->next(), kPayloadBytes);
+    frames[i].length = static_cast<uint32_t>(payload - frames[i].data) + kPayloadBytes;
   }
   link.transmit({frames.data(), count});
   return count;
@@ -188,7 +198,7 @@ int receive_stream(size_t region_bytes) {
     MacAddress back;
     for (size_t i = 0; i < count; ++i) {
       if (frames[i].length == kSmallFrameBytes) return 0;
-      std::memcpy(region.next(), frames[i].data + kHeaderBytes, kPayloadBytes);
+      std::memcpy(region.next(), frames[i].data + frames[i].length - kPayloadBytes, kPayloadBytes);
       std::memcpy(back.bytes.data(), frames[i].data + 6, 6);
     }
     node.link().release({frames, count});
