@@ -33,11 +33,6 @@ bool somebody_listens(unsigned port) {
   return false;
 }
 
-unsigned next_port() {
-  static unsigned count = 0;
-  return 20000 + (static_cast<unsigned>(getpid()) * 8 + count++) % 10000;
-}
-
 // The word at `column` of the line that begins with `first`.
 double find_number(const std::string& output, const std::string& first, size_t column) {
   std::istringstream lines(output);
@@ -79,6 +74,11 @@ double run_both(const TwoEnds& ends, const std::string& first, size_t column) {
 
 }  // namespace
 
+unsigned next_port() {
+  static unsigned count = 0;
+  return 20000 + (static_cast<unsigned>(getpid()) * 8 + count++) % 10000;
+}
+
 double run_perftest(const PerftestRun& run) {
   const unsigned port = next_port();
   Words words = run.command;
@@ -96,6 +96,17 @@ double run_ucx(const UcxRun& run) {
   client.push_back("127.0.0.1");
   client.insert(client.end(), run.client_options.begin(), run.client_options.end());
   return run_both({words, client, port, -1, run.seconds_max}, "Final:", run.column);
+}
+
+double run_mrc_perf(const MrcPerfRun& run) {
+  const unsigned port = next_port();
+  Words words = run.command;
+  words.insert(words.end(), {"-p", std::to_string(port)});
+  Words client = words;
+  client.insert(client.end(), {"-s", run.size});
+  client.insert(client.end(), run.client_options.begin(), run.client_options.end());
+  client.push_back("127.0.0.1");
+  return run_both({words, client, port, -1, run.seconds_max}, run.size, run.column);
 }
 
 }  // namespace mrc::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Programs that measure by themselves, perftest's and UCX's: each is started as server and client on this
-// host, and its table is read.
+// Programs that measure by themselves, perftest's, UCX's and our mrc_perf: each is started as server and
+// client on this host, and its table is read.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@
 namespace mrc::bench {
 
 using Words = std::vector<std::string>;
+
+// A TCP port that probably nobody has, each time another.
+unsigned next_port();
 
 struct PerftestRun {
   Words command;      // the program, what it is started with, and its options
@@ -27,5 +30,14 @@ struct UcxRun {
   double seconds_max = 20;
 };
 double run_ucx(const UcxRun& run);
+
+struct MrcPerfRun {
+  Words command;
+  Words client_options;  // the server does what the client asks for
+  std::string size;
+  size_t column = 0;
+  double seconds_max = 20;
+};
+double run_mrc_perf(const MrcPerfRun& run);
 
 }  // namespace mrc::bench

@@ -55,7 +55,7 @@ size_t rounds(const std::vector<Row>& rows) {
 
 }  // namespace
 
-void print_table(const std::vector<Row>& rows) {
+void print_table(const std::vector<Row>& rows, double seconds) {
   std::printf("\n%s; medians of %zu rounds, taken in turn; spread: of the ratios of the rounds\n\n",
               machine().c_str(), rounds(rows));
   std::printf("%-22s %-6s %9s %9s  %-22s %6s %7s  %-8s\n", "", "", "ours", "reference", "", "ratio", "spread",
@@ -68,14 +68,17 @@ void print_table(const std::vector<Row>& rows) {
   std::printf("\n");
   for (const Row& row : rows) {
     std::printf("%-22s %s\n", row.name.c_str(), row.ours->command.c_str());
-    if (row.reference != nullptr) std::printf("%-22s %s\n", "", row.reference->command.c_str());
+    if (row.reference != nullptr && !row.reference->command.empty())
+      std::printf("%-22s %s\n", "", row.reference->command.c_str());
   }
+  std::printf("\n%.0f seconds in all\n", seconds);
 }
 
-void print_json(const std::vector<Row>& rows) {
+void print_json(const std::vector<Row>& rows, double seconds) {
   nlohmann::ordered_json all;
   all["machine"] = machine();
   all["rounds"] = rounds(rows);
+  all["seconds"] = seconds;
   const auto known = [](double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(nullptr); };
   for (const Row& row : rows) {
     nlohmann::ordered_json one;
@@ -86,7 +89,7 @@ void print_json(const std::vector<Row>& rows) {
     if (row.reference != nullptr) {
       one["reference"] = known(median(row.reference->seen));
       one["reference_name"] = row.reference_name;
-      one["reference_command"] = row.reference->command;
+      if (!row.reference->command.empty()) one["reference_command"] = row.reference->command;
       one["ratio"] = known(ratio_of(row));
     }
     one["spread"] = spread_of(row);
@@ -98,8 +101,9 @@ void print_json(const std::vector<Row>& rows) {
   std::printf("%s\n", all.dump(2).c_str());
 }
 
-void print_markdown(const std::vector<Row>& rows) {
-  std::printf("%s; medians of %zu rounds, taken in turn.\n\n", machine().c_str(), rounds(rows));
+void print_markdown(const std::vector<Row>& rows, double seconds) {
+  std::printf("%s; medians of %zu rounds, taken in turn, in %.0f seconds.\n\n", machine().c_str(),
+              rounds(rows), seconds);
   std::printf(
       "| row | ours | reference | ratio | spread | wanted | command |\n|---|---|---|---|---|---|---|\n");
   for (const Row& row : rows) {

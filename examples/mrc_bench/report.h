@@ -8,8 +8,9 @@
 
 namespace mrc::bench {
 
-void print_table(const std::vector<Row>& rows);
-void print_json(const std::vector<Row>& rows);
-void print_markdown(const std::vector<Row>& rows);
+// `seconds`: that all rounds took.
+void print_table(const std::vector<Row>& rows, double seconds);
+void print_json(const std::vector<Row>& rows, double seconds);
+void print_markdown(const std::vector<Row>& rows, double seconds);
 
 }  // namespace mrc::bench

@@ -13,7 +13,7 @@ namespace mrc::bench {
 
 // One number. Rows that need the same one share it: it is measured once per round.
 struct Number {
-  std::string command;           // for people who want to see it by themselves
+  std::string command;           // for people who want to see it by themselves; of a target none
   std::function<double()> take;  // 0: it did not work
   std::vector<double> seen;      // by round
 };
@@ -25,7 +25,7 @@ struct Row {
   NumberPointer ours;
   NumberPointer reference;  // null: the number counts by itself
   std::string reference_name;
-  // What the ratio should be, or the number if there is no reference.
+  // What the ratio should be.
   std::optional<double> at_least;
   std::optional<double> at_most;
 };

@@ -12,6 +12,7 @@
 #include <map>
 
 #include "examples/mrc_bench/bare.h"
+#include "examples/mrc_bench/idle.h"
 #include "examples/mrc_bench/perftest.h"
 #include "examples/mrc_bench/tcp.h"
 #include "examples/shared/child_process.h"
@@ -26,6 +27,10 @@ constexpr size_t kTypicalLatency = 4;
 // Of ucx_perftest's last line.
 constexpr size_t kUcxLatency = 4;
 constexpr size_t kUcxBandwidth = 6;
+// Of mrc_perf's table.
+constexpr size_t kGigabits = 3;
+
+constexpr char kTarget[] = "what is wanted";
 
 std::string own_path() {
   char path[PATH_MAX];
@@ -74,6 +79,7 @@ class Maker {
     add_small_messages();
     add_threads();
     add_counts();
+    add_idle();
     add_paths();
     add_ucx();
     return std::move(rows_);
@@ -116,15 +122,23 @@ class Maker {
     const PerftestRun run{command, size, column, cpu, limit_};
     return number(shown, [run] { return run_perftest(run); });
   }
-  // A role of this program, under mrcrun.
-  NumberPointer role(const Words& words) {
-    Words command = {mrcrun_, program_, "--role"};
+  // A role of this program, under mrcrun. `with`: of the environment.
+  NumberPointer role(const Words& words, const Words& with = {}) {
+    Words command = {"env"};
+    command.insert(command.end(), with.begin(), with.end());
+    command.insert(command.end(), {mrcrun_, program_, "--role"});
     command.insert(command.end(), words.begin(), words.end());
-    return number("mrcrun mrc_bench --role " + joined(words), [command, limit = limit_ + 60] {
+    const std::string shown =
+        without_folder(with.empty() ? "" : joined(with) + " ") + "mrcrun mrc_bench --role " + joined(words);
+    return number(shown, [command, limit = limit_ + 60] {
       Process process(command, -1, limit);
       const std::string output = process.read_all();
       return process.wait() == 0 ? std::atof(output.c_str()) : 0;
     });
+  }
+  // What should be reached is what the row is compared with, where there is nothing else.
+  NumberPointer target(double value) {
+    return std::make_shared<Number>(Number{"", [value] { return value; }, {}});
   }
   NumberPointer write_bw() { return perftest({"ib_write_bw"}, "65536", kAverage, 100'000); }
   // perftest, too, writes the same 64 KiB again and again, and each of its queue pairs others.
@@ -158,6 +172,15 @@ class Maker {
                [program = program_, seconds = scale_.seconds] { return tcp_gigabits(program, seconds); });
     row({"write_bw_64k", "Gb/s", write_bw(), bare_stream(), "bare link", 0.7, {}});
     row({"write_bw_64k_tcp", "Gb/s", write_bw(), tcp, "TCP over lo", 2.0, {}});
+    row({"write_bw_64k_veth",
+         "Gb/s",
+         write_bw(),
+         number(
+             "mrc_bench --role veth SECONDS (in a network namespace of its own)",
+             [program = program_, seconds = scale_.seconds] { return tcp_veth_gigabits(program, seconds); }),
+         "TCP over veth, TSO",
+         2.0,
+         {}});
     row({"read_bw_64k",
          "Gb/s",
          perftest({"ib_read_bw"}, "65536", kAverage, 100'000),
@@ -203,13 +226,19 @@ class Maker {
   }
 
   void add_small_messages() {
-    row({"write_64", "M/s", perftest({"ib_write_bw"}, "64", kMessageRate, 3'000'000), nullptr, "", 3.0, {}});
+    row({"write_64",
+         "M/s",
+         perftest({"ib_write_bw"}, "64", kMessageRate, 3'000'000),
+         target(3),
+         kTarget,
+         1.0,
+         {}});
     row({"write_64_lists",
          "M/s",
          perftest({"ib_write_bw", "-l", "32"}, "64", kMessageRate, 3'000'000),
-         nullptr,
-         "",
-         6.0,
+         target(6),
+         kTarget,
+         1.0,
          {}});
     const NumberPointer latency = perftest({"ib_write_lat"}, "8", kTypicalLatency, 50'000);
     row({"write_lat_8",
@@ -260,15 +289,7 @@ class Maker {
   }
 
   void add_counts() {
-    row({"setups", "1/s", role({"setups", short_number(scale_.seconds)}), nullptr, "", 5000, {}});
-    row({"device_idle",
-         "% CPU",
-         role({"idle", short_number(std::max(1.0, scale_.seconds))}),
-         nullptr,
-         "",
-         {},
-         1.0});
-    if (!scale_.large) return;
+    row({"setups", "1/s", role({"setups", short_number(scale_.seconds)}), target(5000), kTarget, 1.0, {}});
     row({"qps_4096_64k",
          "msg/s",
          threads("1", "4096", "65536"),
@@ -276,14 +297,41 @@ class Maker {
          "one queue pair",
          0.7,
          {}});
-    row({"qps_16384_each", "bytes", role({"pairs", "16384"}), nullptr, "", {}, 17 * 1024});
+    row({"qps_16384_each",
+         "bytes",
+         role({"pairs", "16384"}, paths(8, 32)),
+         target(16 << 10),
+         kTarget,
+         {},
+         1.0});
     row({"regions_million",
          "1/s",
          role({"regions", "1000000"}),
-         role({"regions", "0"}),
-         "no other region",
+         role({"regions", "1000"}),
+         "1,000 regions",
          0.9,
          {}});
+    const std::string seconds = short_number(scale_.seconds);
+    row({"lookups_million",
+         "msg/s",
+         role({"lookups", "1000000", seconds}),
+         role({"lookups", "1000", seconds}),
+         "1,000 regions",
+         0.9,
+         {}});
+  }
+
+  // Debian's pingpong has the device open, memory registered and a queue pair made, so that the provider's
+  // thread runs, and waits for its client over TCP.
+  void add_idle() {
+    const Words command = {mrcrun_, "stdbuf", "-oL", "ibv_rc_pingpong", "-d", "mrc0", "-g", "0", "-p"};
+    const NumberPointer idle = number("mrcrun ibv_rc_pingpong -d mrc0 -g 0 (until its client comes)",
+                                      [command, seconds = std::max(1.0, scale_.seconds)] {
+                                        Words words = command;
+                                        words.push_back(std::to_string(next_port()));
+                                        return idle_percent(words, seconds);
+                                      });
+    row({"device_idle", "% CPU", idle, target(1), kTarget, {}, 1.0});
   }
 
   // Settings with so many planes and paths, as a word of the environment.
@@ -302,6 +350,16 @@ class Maker {
          "1 plane, 1 path",
          0.95,
          {}});
+    row({"paths_srv6", "Gb/s", mrc_perf({"--srv6", "32"}), mrc_perf({}), "without SRv6", 0.95, {}});
+  }
+
+  NumberPointer mrc_perf(const Words& options) {
+    Words all = options;
+    all.insert(all.end(), {"-n", times(100'000)});
+    const MrcPerfRun run{
+        {mrcrun_, program_.substr(0, program_.rfind('/') + 1) + "mrc_perf"}, all, "65536", kGigabits, limit_};
+    const std::string shown = "mrcrun mrc_perf -s 65536" + (options.empty() ? "" : " " + joined(options));
+    return number(shown, [run] { return run_mrc_perf(run); });
   }
 
   NumberPointer ucx(const Words& with, const char* test, const char* size, double per_second, size_t column) {

@@ -12,7 +12,6 @@ namespace mrc::bench {
 struct Scale {
   double seconds = 1;      // of measuring, for each number
   bool bare_only = false;  // only what needs neither verbs nor perftest
-  bool large = true;       // also as many queue pairs and regions as take long to make
   std::string scratch;     // a folder for settings files, which the caller takes away
 };
 

@@ -20,18 +20,18 @@ namespace {
 constexpr size_t kStreamBytes = 64 << 10;  // as ib_write_bw -s 65536 writes them
 constexpr size_t kPingBytes = 8;
 
-sockaddr_in loopback(uint16_t port) {
+sockaddr_in place(uint32_t host, uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(host);
   return address;
 }
 
 // Waits for one connection, having told its port.
-int accept_one() {
+int accept_one(uint32_t host) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
+  sockaddr_in address = place(host, 0);
   socklen_t bytes = sizeof address;
   if (listener < 0 || bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       listen(listener, 1) != 0 || getsockname(listener, reinterpret_cast<sockaddr*>(&address), &bytes) != 0)
@@ -43,9 +43,9 @@ int accept_one() {
   return connection;
 }
 
-int connect_to(uint16_t port) {
+int connect_to(uint32_t host, uint16_t port) {
   const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(port);
+  const sockaddr_in address = place(host, port);
   if (connection < 0 || connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return -1;
   const int on = 1;
@@ -63,31 +63,8 @@ bool receive_all(int connection, uint8_t* to, size_t bytes) {
   return true;
 }
 
-int receive_stream() {
-  const int connection = accept_one();
-  std::vector<uint8_t> buffer(kStreamBytes);
-  while (recv(connection, buffer.data(), buffer.size(), 0) > 0) {
-  }
-  return connection < 0 ? 1 : 0;
-}
-
-int send_stream(uint16_t port, double seconds) {
-  const int connection = connect_to(port);
-  if (connection < 0) return 1;
-  const std::vector<uint8_t> buffer(kStreamBytes);
-  const double since = seconds_now();
-  double sent = 0;
-  while (seconds_now() - since < seconds) {
-    const ssize_t bytes = send(connection, buffer.data(), buffer.size(), MSG_NOSIGNAL);
-    if (bytes <= 0) return 1;
-    sent += static_cast<double>(bytes);
-  }
-  std::printf("%.6f\n", sent * 8 / 1e9 / (seconds_now() - since));
-  return 0;
-}
-
 int pong() {
-  const int connection = accept_one();
+  const int connection = accept_one(INADDR_LOOPBACK);
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   uint8_t message[kPingBytes];
@@ -97,7 +74,7 @@ int pong() {
 }
 
 int ping(uint16_t port, double seconds) {
-  const int connection = connect_to(port);
+  const int connection = connect_to(INADDR_LOOPBACK, port);
   if (connection < 0) return 1;
   uint8_t message[kPingBytes] = {};
   const double since = seconds_now();
@@ -123,6 +100,29 @@ double run_two(const std::string& program, const char* passive, const char* acti
 
 }  // namespace
 
+int tcp_receive(uint32_t address) {
+  const int connection = accept_one(address);
+  std::vector<uint8_t> buffer(kStreamBytes);
+  while (recv(connection, buffer.data(), buffer.size(), 0) > 0) {
+  }
+  return connection < 0 ? 1 : 0;
+}
+
+int tcp_send(uint32_t address, uint16_t port, double seconds) {
+  const int connection = connect_to(address, port);
+  if (connection < 0) return 1;
+  const std::vector<uint8_t> buffer(kStreamBytes);
+  const double since = seconds_now();
+  double sent = 0;
+  while (seconds_now() - since < seconds) {
+    const ssize_t bytes = send(connection, buffer.data(), buffer.size(), MSG_NOSIGNAL);
+    if (bytes <= 0) return 1;
+    sent += static_cast<double>(bytes);
+  }
+  std::printf("%.6f\n", sent * 8 / 1e9 / (seconds_now() - since));
+  return 0;
+}
+
 double tcp_gigabits(const std::string& program, double seconds) {
   return run_two(program, "tcp-receive", "tcp-send", seconds);
 }
@@ -135,8 +135,8 @@ int run_tcp_role(int count, char** words) {
   const std::string role = words[2];
   const auto port = static_cast<uint16_t>(count > 3 ? std::atoi(words[3]) : 0);
   const double seconds = count > 4 ? std::atof(words[4]) : 1;
-  if (role == "tcp-receive") return receive_stream();
-  if (role == "tcp-send") return send_stream(port, seconds);
+  if (role == "tcp-receive") return tcp_receive(INADDR_LOOPBACK);
+  if (role == "tcp-send") return tcp_send(INADDR_LOOPBACK, port, seconds);
   if (role == "tcp-pong") return pong();
   if (role == "tcp-ping") return ping(port, seconds);
   return -1;

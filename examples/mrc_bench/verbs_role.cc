@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "examples/mrc_bench/verbs_role.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,6 +16,7 @@ namespace mrc::bench {
 namespace {
 
 constexpr char kDevice[] = "mrc0";
+constexpr size_t kRegionsUsed = 1000;
 
 ibv_qp* make_pair(const OpenDevice& device, ibv_cq* queue) {
   ibv_qp_init_attr wanted{};
@@ -86,24 +86,6 @@ double registrations_per_second(size_t beside) {
   return rate;
 }
 
-double cpu_seconds() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  const auto of = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-  };
-  return of(used.ru_utime) + of(used.ru_stime);
-}
-
-double idle_percent(double seconds) {
-  const OpenDevice device(kDevice);
-  usleep(200'000);  // what opening takes is over
-  const double before = cpu_seconds();
-  const double since = seconds_now();
-  usleep(static_cast<useconds_t>(seconds * 1e6));
-  return 100 * (cpu_seconds() - before) / (seconds_now() - since);
-}
-
 }  // namespace
 
 int run_verbs_role(int count, char** words) {
@@ -119,8 +101,8 @@ int run_verbs_role(int count, char** words) {
     result = bytes_per_pair(whole(3));
   else if (role == "regions")
     result = registrations_per_second(whole(3));
-  else if (role == "idle")
-    result = idle_percent(number(3));
+  else if (role == "lookups")
+    result = measure_regions(OpenDevice(kDevice), whole(3), kRegionsUsed, number(4));
   else
     return -1;
   std::printf("%.6f\n", result);

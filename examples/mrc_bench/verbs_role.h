@@ -10,7 +10,7 @@ namespace mrc::bench {
 // per second
 // --role pairs COUNT                              bytes of memory that a connected, idle queue pair takes
 // --role regions COUNT                            registrations per second beside that many regions
-// --role idle SECONDS                             percent of a CPU that an open device takes
+// --role lookups COUNT SECONDS                    messages per second by 1,000 out of that many regions
 // Prints the number. -1: there is no such role.
 int run_verbs_role(int count, char** words);
 

@@ -20,6 +20,7 @@ class Process {
   // False: the output is at its end, or the time is over.
   bool read_line(std::string* line);
   std::string read_all();
+  int pid() const { return pid_; }
   // From now on it has only so much time.
   void stop_after(double seconds);
   // Its exit code; -1: killed, or out of time.

@@ -68,10 +68,8 @@ void connect_to_self(const OpenDevice& device, ibv_qp* pair) {
 }
 
 SelfWriter::SelfWriter(const OpenDevice& device, size_t message_bytes, size_t pairs)
-    : memory_(2 * message_bytes), bytes_(message_bytes) {
-  region_ = ibv_reg_mr(device.domain, memory_.data(), memory_.size(),
-                       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-  if (region_ == nullptr) fail("ibv_reg_mr");
+    : memory_(2 * message_bytes), bytes_(message_bytes), domain_(device.domain) {
+  use_regions(1, 1);
   const uint32_t each = std::max<uint32_t>(1, kUnderWay / static_cast<uint32_t>(pairs));
   queue_ = ibv_create_cq(device.context, static_cast<int>(pairs * each), nullptr, nullptr, 0);
   if (queue_ == nullptr) fail("ibv_create_cq");
@@ -89,7 +87,21 @@ SelfWriter::SelfWriter(const OpenDevice& device, size_t message_bytes, size_t pa
 SelfWriter::~SelfWriter() {
   for (ibv_qp* pair : pairs_) ibv_destroy_qp(pair);
   ibv_destroy_cq(queue_);
-  ibv_dereg_mr(region_);
+  for (ibv_mr* region : regions_) ibv_dereg_mr(region);
+}
+
+ibv_mr* SelfWriter::register_memory() {
+  ibv_mr* region =
+      ibv_reg_mr(domain_, memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+  if (region == nullptr) fail("ibv_reg_mr");
+  return region;
+}
+
+void SelfWriter::use_regions(size_t count, size_t used) {
+  while (regions_.size() < count) regions_.push_back(register_memory());
+  used_.clear();
+  next_used_ = 0;
+  for (size_t i = 0; i < used; ++i) used_.push_back(regions_[i * (count / used)]);
 }
 
 uint64_t SelfWriter::run(const std::atomic<bool>& stop) {
@@ -104,7 +116,9 @@ uint64_t SelfWriter::run(const std::atomic<bool>& stop) {
 }
 
 void SelfWriter::post(uint64_t pair) {
-  ibv_sge piece{reinterpret_cast<uintptr_t>(memory_.data()), static_cast<uint32_t>(bytes_), region_->lkey};
+  const ibv_mr& region = *used_[next_used_];
+  next_used_ = next_used_ + 1 < used_.size() ? next_used_ + 1 : 0;
+  ibv_sge piece{reinterpret_cast<uintptr_t>(memory_.data()), static_cast<uint32_t>(bytes_), region.lkey};
   ibv_send_wr request{};
   request.wr_id = pair;
   request.sg_list = &piece;
@@ -112,7 +126,7 @@ void SelfWriter::post(uint64_t pair) {
   request.opcode = IBV_WR_RDMA_WRITE;
   request.send_flags = IBV_SEND_SIGNALED;
   request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(memory_.data()) + bytes_;
-  request.wr.rdma.rkey = region_->rkey;
+  request.wr.rdma.rkey = region.rkey;
   ibv_send_wr* bad = nullptr;
   if (ibv_post_send(pairs_[pair], &request, &bad) != 0) fail("ibv_post_send");
 }
@@ -125,6 +139,21 @@ uint64_t SelfWriter::poll(bool again) {
     if (again) post(completions[i].wr_id);
   }
   return static_cast<uint64_t>(std::max(count, 0));
+}
+
+double measure_regions(const OpenDevice& device, size_t regions, size_t used, double seconds) {
+  SelfWriter writer(device, 64, 1);
+  writer.use_regions(regions, used);
+  std::atomic<bool> stop{false};
+  const auto since = std::chrono::steady_clock::now();
+  std::thread clock([&] {
+    usleep(static_cast<useconds_t>(seconds * 1e6));
+    stop = true;
+  });
+  const uint64_t messages = writer.run(stop);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - since;
+  clock.join();
+  return static_cast<double>(messages) / took.count();
 }
 
 double measure_threads(const OpenDevice& device, size_t threads, size_t message_bytes, size_t pairs,

@@ -38,6 +38,8 @@ class SelfWriter {
   SelfWriter(const SelfWriter&) = delete;
   SelfWriter& operator=(const SelfWriter&) = delete;
 
+  // From now on messages go by `used` of so many regions of the same memory, in turn.
+  void use_regions(size_t count, size_t used);
   // Messages until told to stop.
   uint64_t run(const std::atomic<bool>& stop);
 
@@ -47,7 +49,12 @@ class SelfWriter {
 
   std::vector<uint8_t> memory_;
   size_t bytes_;
-  ibv_mr* region_ = nullptr;
+  ibv_mr* register_memory();
+
+  ibv_pd* const domain_;
+  std::vector<ibv_mr*> regions_;
+  std::vector<const ibv_mr*> used_;  // of them
+  size_t next_used_ = 0;
   ibv_cq* queue_ = nullptr;
   std::vector<ibv_qp*> pairs_;
 };
@@ -55,5 +62,7 @@ class SelfWriter {
 // Messages per second of all threads together.
 double measure_threads(const OpenDevice& device, size_t threads, size_t message_bytes, size_t pairs,
                        double seconds);
+// Messages of 64 bytes per second of one thread, by `used` regions out of so many.
+double measure_regions(const OpenDevice& device, size_t regions, size_t used, double seconds);
 
 }  // namespace mrc::bench
