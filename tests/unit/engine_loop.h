@@ -24,7 +24,7 @@ inline void require(bool holds, const char* what) {
   std::abort();
 }
 
-// What is sent comes back. Drops one frame in `drop_every`.
+// What is sent comes back, or comes to another one. Drops one frame in `drop_every`.
 class LoopPort : public Port, public Carrier {
  public:
   LoopPort() {
@@ -47,7 +47,7 @@ class LoopPort : public Port, public Carrier {
   size_t transmit_room(const MacAddress&) override {
     ++asked;
     if (full) return 0;
-    return kSlots - (end_ - first_) > 2 * kBurst ? kBurst : 0;
+    return kSlots - (to->end_ - to->first_) > 2 * kBurst ? kBurst : 0;
   }
   size_t acquire(std::span<TxFrame> frames) override {
     size_t count = 0;
@@ -58,8 +58,8 @@ class LoopPort : public Port, public Carrier {
   void transmit(std::span<const TxFrame> frames) override {
     for (const TxFrame& frame : frames) {
       if (drop_every != 0 && ++sent_ % drop_every == 0) continue;
-      std::copy_n(frame.data, frame.length, slot(end_).data());
-      lengths_[end_++ % kSlots] = frame.length;
+      std::copy_n(frame.data, frame.length, to->slot(to->end_).data());
+      to->lengths_[to->end_++ % kSlots] = frame.length;
     }
     discard(frames);
   }
@@ -70,6 +70,7 @@ class LoopPort : public Port, public Carrier {
   bool keeps_intact() const override { return intact; }
   uint64_t carried() const { return end_; }  // frames so far
 
+  LoopPort* to = this;
   uint64_t drop_every = 0;
   bool intact = false;
   bool full = false;   // there is no room
