@@ -15,7 +15,7 @@ import tempfile
 
 SIZES = {"64 B": 64, "4 KiB": 4096}
 SIDES = ("sender", "receiver")
-SMALL = 0.01  # what is less of every column is put together
+SMALL = 0.02  # what is less in every column is put together
 
 
 def short(name):
