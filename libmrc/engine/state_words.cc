@@ -124,6 +124,7 @@ constexpr Named<PathCounters> kPathCounters[] = {
     {"skipped", &PathCounters::skipped},
     {"forgiven", &PathCounters::forgiven},
     {"assumed_bad", &PathCounters::assumed_bad},
+    {"told_bad", &PathCounters::told_bad},
     {"restored_probe", &PathCounters::restored_probe},
     {"restored_floor", &PathCounters::restored_floor},
     {"restored_port", &PathCounters::restored_port},

@@ -11,6 +11,7 @@ struct PathCounters {
   uint64_t skipped = 0;         // GOOD -> SKIP: a mark, or a trim in the core
   uint64_t forgiven = 0;        // SKIP -> GOOD: missed its turn
   uint64_t assumed_bad = 0;     // GOOD or SKIP -> ASSUMED_BAD: losses, or the responder's word
+  uint64_t told_bad = 0;        // of these, by the responder's word (ALWAYS_SKIP)
   uint64_t restored_probe = 0;  // ASSUMED_BAD -> GOOD or SKIP: answered enough probes
   uint64_t restored_floor = 0;  // ASSUMED_BAD -> GOOD: needed for ev_min_active
   uint64_t restored_port = 0;   // ASSUMED_BAD -> GOOD: its port came back

@@ -101,7 +101,9 @@ bool PathSet::demote(PathId id, Nanoseconds now) {
   Path& bad = path(id);
   if (bad.state == PathState::kAssumedBad) bad.probe_successes = 0;
   if (bad.state == PathState::kAssumedBad || bad.state == PathState::kDenied) return false;
-  return know_troubles() && take_out(bad, now, true);
+  if (!know_troubles() || !take_out(bad, now, true)) return false;
+  tally(&PathCounters::told_bad);
+  return true;
 }
 
 size_t PathSet::floor() const {

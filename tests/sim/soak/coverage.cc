@@ -11,6 +11,34 @@ namespace mrc::sim {
 
 namespace {
 
+// How a host reads MRC, one per value of each setting of [interop].
+struct Reading {
+  const char* name;
+  bool (*holds)(const InteropConfig&);
+};
+
+constexpr uint16_t kMembership = 0x8000;  // the bit of a partition key that is not its number
+
+constexpr Reading kReadings[] = {
+    {"port_4791", [](const InteropConfig& it) { return it.udp_port == kUdpPort; }},
+    {"port_4971", [](const InteropConfig& it) { return it.udp_port == kUdpPortSpecPrint; }},
+    {"usual_partition", [](const InteropConfig& it) { return it.partition_key == kPartitionKeyDefault; }},
+    {"limited_member",
+     [](const InteropConfig& it) { return it.partition_key == (kPartitionKeyDefault & ~kMembership); }},
+    {"other_partition",
+     [](const InteropConfig& it) { return (it.partition_key | kMembership) != kPartitionKeyDefault; }},
+    {"partition_checked", [](const InteropConfig& it) { return it.check_partition_key; }},
+    {"partition_unchecked", [](const InteropConfig& it) { return !it.check_partition_key; }},
+    {"echo_port_low", [](const InteropConfig& it) { return !it.echo_port_first; }},
+    {"echo_port_high", [](const InteropConfig& it) { return it.echo_port_first; }},
+    {"pad", [](const InteropConfig& it) { return it.pad; }},
+    {"no_pad", [](const InteropConfig& it) { return !it.pad; }},
+    {"operation_bits_3_2", [](const InteropConfig& it) { return !it.response_operation_high; }},
+    {"operation_bits_5_4", [](const InteropConfig& it) { return it.response_operation_high; }},
+    {"out_of_window_nack", [](const InteropConfig& it) { return it.nack_out_of_window; }},
+    {"out_of_window_drop", [](const InteropConfig& it) { return !it.nack_out_of_window; }},
+};
+
 struct Group {
   const char* name;
   std::vector<std::string> items;
@@ -18,7 +46,7 @@ struct Group {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = [] {
-    std::vector<Group> made(3);
+    std::vector<Group> made(4);
     made[0].name = "operations";
     for (const OperationInfo& info : kOperations) made[0].items.emplace_back(info.name);
     made[0].items.emplace_back("datagrams");
@@ -26,13 +54,16 @@ const std::vector<Group>& groups() {
     made[1].name = "faults";
     for (size_t i = 0; i <= static_cast<size_t>(FaultKind::kHostPause); ++i)
       made[1].items.emplace_back(to_string(static_cast<FaultKind>(i)));
-    for (const char* name : {"flap", "gray_link", "switch_dead", "host_cut_off", "disorder"})
+    for (const char* name :
+         {"flap", "gray_link", "switch_dead", "host_cut_off", "disorder", "link_denied", "always_skip"})
       made[1].items.emplace_back(name);
     made[2] = {"networks",
                {"1_tier",  "2_tiers",  "3_tiers",        "1_plane",  "8_planes",       "v4",
                 "v6",      "srv6",     "ecmp",           "trimming", "last_hop_ecn",   "rerouting",
                 "strict",  "rc",       "no_control",     "nscc",     "receiver_aware", "dynamic_mpr",
                 "backups", "psn_wrap", "readings_differ"}};
+    made[3].name = "readings";
+    for (const Reading& reading : kReadings) made[3].items.emplace_back(reading.name);
     return made;
   }();
   return all;
@@ -84,6 +115,16 @@ void name_network(const SoakPlan& plan, std::set<std::string>* names) {
     if (holds) names->insert(name);
 }
 
+// Of hosts that speak MRC to one that need not read it as they do: everybody reads it as we do in the rest.
+void name_readings(const SoakPlan& plan, std::set<std::string>* names) {
+  for (const PlannedConnection& connection : plan.connections) {
+    if (connection.plain_rc || connection.host[0] % 2 == connection.host[1] % 2) continue;
+    for (const InteropConfig& spoken : plan.interop)
+      for (const Reading& reading : kReadings)
+        if (reading.holds(spoken)) names->insert(reading.name);
+  }
+}
+
 }  // namespace
 
 void Coverage::met(const std::string& name) {
@@ -95,7 +136,8 @@ void Coverage::met(const std::string& name) {
     }
 }
 
-void Coverage::note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds end, OperationSet completed) {
+void Coverage::note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds end, OperationSet completed,
+                    bool told_bad) {
   std::set<std::string> names;
   for (size_t i = 0; i < kOperations.size(); ++i)
     if ((completed >> i & 1) != 0) names.insert(kOperations[i].name);
@@ -103,6 +145,9 @@ void Coverage::note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds e
   if (plan.shared_entries != 0) names.insert("shared_receives");
   name_faults(plan, faults, end, &names);
   name_network(plan, &names);
+  if (plan.readings_drawn) name_readings(plan, &names);
+  if (plan.denier != kNoHost && plan.denied_at < end) names.insert("link_denied");
+  if (told_bad) names.insert("always_skip");
   for (const std::string& name : names) met(name);
   for (const Fault& fault : faults.faults()) {
     if (fault.begin >= end || fault.channels.size() <= 2) continue;

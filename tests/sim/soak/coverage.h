@@ -15,10 +15,12 @@ namespace mrc::sim {
 // Plain data: it goes through a pipe as it is.
 class Coverage {
  public:
-  static constexpr size_t kItems = 50;
+  static constexpr size_t kItems = 64;
 
-  // One seed: what it drew, the faults that came before its end, the operations that completed.
-  void note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds end, OperationSet completed);
+  // One seed: what it drew, the faults that came before its end, the operations that completed, and whether
+  // some path was left because its receiver said so.
+  void note(const SoakPlan& plan, const FaultPlan& faults, Picoseconds end, OperationSet completed,
+            bool told_bad);
   void add(const Coverage& other);
 
   // How many seeds met each item, and the worst loss and duplication on all paths; one line per group.

@@ -4,11 +4,15 @@
 #include <algorithm>
 #include <bit>
 #include <deque>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <vector>
 
 #include "libmrc/fault/fault_injector.h"
+#include "libmrc/path/denied_links.h"
+#include "libmrc/peer/profile_source.h"
+#include "libmrc/wire/srv6.h"
 #include "tests/sim/core/frame_headers.h"
 #include "tests/sim/fabric/fabric.h"
 #include "tests/sim/fabric/faults.h"
@@ -32,6 +36,27 @@ constexpr int kStepsAtOnce = 64;
 std::string differ(const std::string& what, uint64_t counted, uint64_t expected) {
   return what + ": " + std::to_string(counted) + " counted, " + std::to_string(expected) + " expected";
 }
+
+// The operator of one host, who denies links. There are no profiles beside.
+class Operator final : public ProfileSource {
+ public:
+  const PathProfile* paths(uint64_t) override { return nullptr; }
+  const CongestionConfig* congestion(uint64_t) override { return nullptr; }
+  // Of all these only those that he allows.
+  PathSource* judge(PathSource& all) {
+    allowed_ = std::make_unique<AllowedPaths>(all, denied_);
+    return allowed_.get();
+  }
+  void deny(std::vector<UsidLink> links, Host& host, Picoseconds now) {
+    denied_.assign(std::move(links));
+    host.engine().follow_profiles(to_nanoseconds(now));
+    host.wake();
+  }
+
+ private:
+  DeniedLinks denied_;
+  std::unique_ptr<AllowedPaths> allowed_;
+};
 
 // The application of one host: hands completions to the flows they belong to.
 class SoakApplication : public HostListener {
@@ -77,15 +102,37 @@ class SoakApplication : public HostListener {
       const PathSet& paths = connected.qp->paths();
       // Ports that are down take their paths and their share of the floor along (MRC 4.6).
       const bool all_up = std::popcount(paths.port_planes()) == static_cast<int>(host_.port_count());
-      const size_t floor = std::min<size_t>(all_up ? floor_ : paths.floor(), paths.size());
+      size_t floor = std::min<size_t>(all_up ? floor_ : paths.floor(), paths.size());
+      if (denies_) floor -= std::min(floor, look_at_denied(connected));
       if (paths.active() < floor)
         fail("only " + std::to_string(paths.active()) + " paths in use, the floor is " +
              std::to_string(floor));
     }
   }
   void set_floor(uint32_t floor) { floor_ = floor; }
+  // From now on it denies some paths, which may be more than the floor leaves.
+  void watch_denied() { denies_ = true; }
 
  private:
+  // MRC 4.2: what is denied carries nothing. How many paths are.
+  size_t look_at_denied(const Connected& connected) {
+    const PathSet& paths = connected.qp->paths();
+    std::vector<uint32_t>& sent = sent_when_denied_[connected.qp];
+    sent.resize(paths.size(), kAllowed);
+    size_t count = 0;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const Path& path = paths.at(PathId(static_cast<uint16_t>(i)));
+      if (path.state != PathState::kDenied) {
+        sent[i] = kAllowed;
+        continue;
+      }
+      ++count;
+      if (sent[i] == kAllowed) sent[i] = path.sent;
+      if (sent[i] != path.sent) fail("data went by a path that is denied");
+    }
+    return count;
+  }
+
   void handle(const Completion& completion) {
     for (const Connected& connected : connected_) {
       if (connected.qp->qpn() != completion.qpn) continue;
@@ -121,6 +168,9 @@ class SoakApplication : public HostListener {
   std::vector<Connected> connected_;
   std::vector<DatagramFlow*> datagrams_;
   std::unique_ptr<SharedReceives> shared_;
+  static constexpr uint32_t kAllowed = UINT32_MAX;
+  bool denies_ = false;
+  std::map<const QueuePair*, std::vector<uint32_t>> sent_when_denied_;  // by path
   uint32_t floor_ = 1;
   std::string failure_;
 };
@@ -147,7 +197,10 @@ class Soak : private AlarmListener {
   std::unique_ptr<FaultInjector> disorder(uint32_t host) const;
   void join(const PlannedConnection& planned, uint32_t number);
   void open_datagrams(const DatagramConfig& planned, uint32_t number);
-  void on_alarm(uint32_t) override;  // looks for progress
+  enum Alarm : uint32_t { kLookForProgress, kDeny, kAllow };
+  void on_alarm(uint32_t what) override;
+  void look_for_progress();
+  UsidLink draw_link() const;
   bool done() const;
   void run_work();
   void check_counters();
@@ -162,8 +215,9 @@ class Soak : private AlarmListener {
   SoakPlan plan_;
   Fabric fabric_;
   FaultPlan faults_;
+  std::vector<std::unique_ptr<PathSource>> path_sources_;  // by host
+  Operator operator_;
   std::vector<std::unique_ptr<SoakApplication>> applications_;  // by host
-  std::vector<std::unique_ptr<PathSource>> path_sources_;       // by host
   std::vector<std::unique_ptr<CheckedFlow>> flows_;
   std::vector<std::unique_ptr<DatagramFlow>> datagrams_;
   std::vector<uint64_t> progress_;  // by flow, when last looked at
@@ -195,6 +249,10 @@ void Soak::build() {
       path_sources_.push_back(std::make_unique<UsidPathSource>(
           fabric_, number, transport.paths_per_plane + transport.backups_for(transport.paths_per_plane)));
       config.engine.path_source = path_sources_.back().get();
+    }
+    if (number == plan_.denier) {
+      config.engine.path_source = operator_.judge(*config.engine.path_source);
+      config.engine.profiles = &operator_;
     }
     applications_.push_back(std::make_unique<SoakApplication>(fabric_.add_host(number, config)));
     applications_.back()->set_floor(floor);
@@ -274,7 +332,30 @@ bool Soak::done() const {
          std::all_of(datagrams_.begin(), datagrams_.end(), [](const auto& flow) { return flow->done(); });
 }
 
-void Soak::on_alarm(uint32_t) {
+// One of those on the way between the ends of the first connection, or all of one switch.
+UsidLink Soak::draw_link() const {
+  Random random(mix(plan_.seed + 0x114C));
+  const auto& host = plan_.connections[0].host;
+  const size_t from = random.below(2);
+  const auto plane = static_cast<Plane>(random.below(plan_.topology.planes));
+  const auto choice = static_cast<uint32_t>(random.below(plan_.host.engine.transport.paths_per_plane));
+  const IpAddress way = fabric_.usid_path(host[from], host[1 - from], plane, choice);
+  size_t hops = 0;
+  while (hops < kUsidsMax && usid_at(way, hops) != 0) ++hops;
+  const size_t at = random.below(hops - 1);
+  const bool whole_switch = random.chance(0.2);
+  return {usid_at(way, at), whole_switch ? uint16_t{0} : usid_at(way, at + 1)};
+}
+
+void Soak::on_alarm(uint32_t what) {
+  if (what == kLookForProgress) return look_for_progress();
+  std::vector<UsidLink> links;
+  if (what == kDeny) links.push_back(draw_link());
+  applications_[plan_.denier]->watch_denied();
+  operator_.deny(std::move(links), fabric_.host(plan_.denier), fabric_.now());
+}
+
+void Soak::look_for_progress() {
   for (size_t i = 0; i < flows_.size(); ++i) {
     const CheckedFlow& flow = *flows_[i];
     // A connection that is cut off has the schedule of its retries instead.
@@ -288,14 +369,18 @@ void Soak::on_alarm(uint32_t) {
            " (" + flow.where() + ")");
     progress_[i] = flow.position();
   }
-  if (!done()) fabric_.set_alarm(fabric_.now() + kRecoveryMax, *this, 0);
+  if (!done()) fabric_.set_alarm(fabric_.now() + kRecoveryMax, *this, kLookForProgress);
 }
 
 void Soak::run_work() {
   AlarmListener& looker = *this;
   const Picoseconds healed = std::max(faults_.healed_at(), plan_.cut_off != kNoHost ? plan_.cut_off_at : 0);
   for (size_t i = 0; i < flows_.size(); ++i) progress_[i] = UINT64_MAX;
-  fabric_.set_alarm(healed, looker, 0);
+  fabric_.set_alarm(healed, looker, kLookForProgress);
+  if (plan_.denier != kNoHost) {
+    fabric_.set_alarm(plan_.denied_at, looker, kDeny);
+    if (plan_.allowed_at != kForever) fabric_.set_alarm(plan_.allowed_at, looker, kAllow);
+  }
   while (result_.failure.empty() && !done()) {
     for (int i = 0; i < kStepsAtOnce && result_.failure.empty(); ++i) {
       if (fabric_.step(kDeadline)) continue;
@@ -340,9 +425,14 @@ void Soak::collect() {
     operations |= flow->operations_completed();
     if (flow->ended_in_error()) ++result_.errors;
   }
-  for (uint32_t i = 0; i < fabric_.host_count(); ++i)
-    result_.retransmits += fabric_.host(i).engine().counters().retransmits();
-  result_.coverage.note(plan_, faults_, result_.virtual_time, operations);
+  uint64_t told_bad = 0;
+  for (uint32_t i = 0; i < fabric_.host_count(); ++i) {
+    const Counters& counters = fabric_.host(i).engine().counters();
+    result_.retransmits += counters.retransmits();
+    told_bad += counters.paths.told_bad;
+  }
+  if (told_bad > 0 && plan_.denier == kNoHost) fail("a path was left because of what nobody denies");
+  result_.coverage.note(plan_, faults_, result_.virtual_time, operations, told_bad > 0);
 }
 
 // What the engines counted against what the workload and the fabric know.

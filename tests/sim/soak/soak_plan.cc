@@ -185,6 +185,7 @@ InteropConfig draw_interop(Random& random) {
 void draw_interops(SoakPlan* plan) {
   Random random(mix(plan->seed + 0x14E0));
   if (!random.chance(0.5)) return;
+  plan->readings_drawn = true;
   const bool checked = random.chance(0.5);
   for (InteropConfig& interop : plan->interop) {
     interop = draw_interop(random);
@@ -217,6 +218,17 @@ void draw_disorder(SoakPlan* plan) {
     for (int side = 0; side < 2; ++side)
       connection.receive_entries[side] =
           std::max(connection.receive_entries[side], connection.flow[1 - side].messages);
+}
+
+// What `mrcctl ev deny` does, under traffic, and mostly takes back. The senders to that host are told, or
+// not.
+void draw_denied(SoakPlan* plan) {
+  Random random(mix(plan->seed + 0xDE41));
+  if (!plan->srv6 || !random.chance(0.4)) return;
+  plan->host.engine.transport.tell_denied = random.chance(0.8);
+  plan->denier = plan->connections[0].host[random.below(2)];
+  plan->denied_at = random.between(1, 300) * kPerMicrosecond;
+  if (random.chance(0.7)) plan->allowed_at = plan->denied_at + random.between(20, 3'000) * kPerMicrosecond;
 }
 
 }  // namespace
@@ -259,6 +271,7 @@ SoakPlan draw_soak_plan(uint64_t seed, OperationSet operations, uint32_t control
   draw_interops(&plan);
   draw_receiver(&plan);
   draw_disorder(&plan);
+  draw_denied(&plan);
   return plan;
 }
 
@@ -268,7 +281,7 @@ std::string SoakPlan::describe() const {
   std::snprintf(
       text, sizeof text,
       "%u tiers %u hosts %u planes %u spines, %g/%g/%g Gb/s, %s, mtu %u, %zu connections, %u paths, "
-      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s%s%s",
+      "window %u packets %u bytes, %u immediates, %s%s%s%s%s%s%s%s%s%s%s%s",
       topology.tiers, topology.host_count(), topology.planes, topology.spines, topology.host_gigabits,
       topology.spine_gigabits, topology.core_gigabits, host.v4 ? "v4" : "v6", mtu, connections.size(),
       transport.paths_per_plane, transport.window_packets, transport.window_bytes, transport.immediates_max,
@@ -277,7 +290,7 @@ std::string SoakPlan::describe() const {
       transport.dynamic_mpr ? ", dynamic mpr" : "", topology.queue.trim_bytes != 0 ? ", trimming" : "",
       topology.reroute ? ", rerouting" : "", shared_entries != 0 ? ", shared receives" : "",
       reads_differ() ? ", readings differ" : "", cut_off != kNoHost ? ", one host cut off" : "",
-      disorder_hold != 0 ? ", disorder" : "");
+      disorder_hold != 0 ? ", disorder" : "", denier != kNoHost ? ", a link denied" : "");
   return text;
 }
 

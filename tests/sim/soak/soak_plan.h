@@ -41,9 +41,14 @@ struct SoakPlan {
   std::vector<PlannedConnection> connections;
   std::vector<DatagramConfig> datagrams;
   InteropConfig interop[2];     // of even and of odd hosts
+  bool readings_drawn = false;  // of these two; else both read MRC as we do
   uint32_t shared_entries = 0;  // of the shared receive queue that each host has then
   uint32_t cut_off = kNoHost;   // a host that loses all its links for good
   Picoseconds cut_off_at = 0;
+  // SRv6: an operator lets no path lead over some link, or some switch, of this host's; for a while.
+  uint32_t denier = kNoHost;
+  Picoseconds denied_at = 0;
+  Picoseconds allowed_at = kForever;
   bool corrupting = false;  // some fault changes bytes
   // Hosts place WRITEs and complete requests in every order that is legal, up to so late; 0 = as usual.
   Nanoseconds disorder_hold = 0;

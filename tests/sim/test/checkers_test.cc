@@ -2,6 +2,7 @@
 // The checkers of the soak, fed with histories that break one rule each: every one must be seen and named.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -146,9 +147,32 @@ TEST_F(Checkers, AnAtomicThatHappensTwice) {
 
 TEST(Coverage, NamesWhatWasNeverMet) {
   const std::string missing = Coverage{}.missing();
-  for (const char* item :
-       {"compare_swap", "loss", "gray_link", "switch_dead", "host_pause", "3_tiers", "srv6"})
+  EXPECT_EQ(std::count(missing.begin(), missing.end(), ' '), Coverage::kItems);
+  for (const char* item : {"compare_swap", "loss", "gray_link", "switch_dead", "host_pause", "always_skip",
+                           "3_tiers", "srv6", "echo_port_high"})
     EXPECT_NE(missing.find(std::string(" ") + item), std::string::npos) << item;
+}
+
+// What a host reads is met by whoever speaks MRC to one of the other reading, and by nobody else.
+TEST(Coverage, CountsReadingsThatWereSpoken) {
+  SoakPlan plan;
+  PlannedConnection connection{};
+  connection.host[1] = 1;
+  plan.connections.push_back(connection);
+  plan.interop[1].echo_port_first = true;
+  Fabric fabric(one_leaf());
+  const FaultPlan faults(fabric);
+  const auto missing = [&] {
+    Coverage coverage;
+    coverage.note(plan, faults, 0, 0, false);
+    return coverage.missing();
+  };
+  EXPECT_NE(missing().find(" echo_port_high"), std::string::npos) << "nothing was drawn";
+  plan.readings_drawn = true;
+  EXPECT_EQ(missing().find(" echo_port_"), std::string::npos);
+  EXPECT_NE(missing().find(" no_pad"), std::string::npos) << "both pad";
+  plan.connections[0].plain_rc = true;
+  EXPECT_NE(missing().find(" echo_port_high"), std::string::npos) << "RC has no echo";
 }
 
 }  // namespace
