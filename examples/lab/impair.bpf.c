@@ -13,7 +13,7 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-enum { IPV6_BYTES = 40, NEXT_UDP = 17, NEXT_IPV6 = 41, ROCE_PORT = 4791, NS_PER_MBIT_BYTE = 8000 };
+enum { IPV6_BYTES = 40, NEXT_UDP = 17, NEXT_IPV6 = 41, ROCE_PORT = 4791, PRINTED_PORT = 4971, NS_PER_MBIT_BYTE = 8000 };
 
 struct queue {
   struct bpf_spin_lock lock;
@@ -150,7 +150,8 @@ int lab_host(struct __sk_buff* skb) {
   if (next != NEXT_UDP) return TC_ACT_OK;
   __u16 port = 0;
   bpf_skb_load_bytes(skb, ETH_HLEN + IPV6_BYTES + 2, &port, sizeof port);
-  return port == bpf_htons(ROCE_PORT) ? TC_ACT_SHOT : TC_ACT_OK;
+  // MRC's specification prints the second one; the device takes both.
+  return port == bpf_htons(ROCE_PORT) || port == bpf_htons(PRINTED_PORT) ? TC_ACT_SHOT : TC_ACT_OK;
 }
 
 // The kernel lends spin locks and some helpers only to programs that call themselves compatible with its

@@ -35,13 +35,21 @@ Nanoseconds monotonic_now() {
 struct Form {
   bool v4;
   bool srv6;
+  uint16_t port = kUdpPort;
 };
+
+// MRC 1.1: peers use either port.
+constexpr Form kForms[] = {{true, false, kUdpPort},          {false, false, kUdpPort},
+                           {true, true, kUdpPort},           {false, true, kUdpPort},
+                           {true, false, kUdpPortSpecPrint}, {false, false, kUdpPortSpecPrint},
+                           {true, true, kUdpPortSpecPrint},  {false, true, kUdpPortSpecPrint}};
 
 std::vector<uint8_t> frame_to(Qpn qpn, const Form& form) {
   NetworkHeader network;
   network.source = form.v4 ? IpAddress::v4(10, 0, 0, 1) : IpAddress{{0xFD, 1}};
   network.destination = form.v4 ? IpAddress::v4(10, 0, 0, 2) : IpAddress{{0xFD, 2}};
   network.srv6 = form.srv6;
+  network.udp_port = form.port;
   network.outer_source = network.outer_destination = IpAddress{{0xFC, 3}};
   std::vector<uint8_t> buffer(kFrameBytesMax);
   FrameWriter frame(buffer.data(), network, Entropy{0xC001}, 0, Ecn::kEct0, Bth::kBytes + 64);
@@ -84,7 +92,7 @@ TEST(FrameFilterTest, TakesTheOwnSlotAndTheSharedNumbers) {
   const KernelFilter kernel(kSlot);
   const Qpn own{first_qpn_of(kSlot).value() + 99};
   const Qpn other = first_qpn_of(kSlot + 1);
-  for (const Form form : {Form{true, false}, Form{false, false}, Form{true, true}, Form{false, true}}) {
+  for (const Form& form : kForms) {
     for (const Qpn qpn : {own, Qpn{1}, kEndpointQpn}) {
       EXPECT_TRUE(frame_is_for(kSlot, frame_to(qpn, form)));
       EXPECT_TRUE(kernel.takes(frame_to(qpn, form)));
@@ -98,7 +106,7 @@ TEST(FrameFilterTest, TakesTheOwnSlotAndTheSharedNumbers) {
 TEST(FrameFilterTest, GroupAddressesBelongToTheNumberOfAll) {
   for (const uint32_t slot : {37u, kSlotMax}) {
     const KernelFilter kernel(slot);
-    for (const Form form : {Form{true, false}, Form{false, false}, Form{true, true}, Form{false, true}}) {
+    for (const Form& form : kForms) {
       for (const Qpn qpn : {kMulticastQpn, first_qpn_of(slot), Qpn{1}, kEndpointQpn}) {
         auto frame = frame_to(qpn, form);
         for (const bool to_group : {false, true}) {
