@@ -9,8 +9,14 @@
 namespace mrc {
 
 namespace {
-constexpr uint32_t kSuspicionOut = 10 * 16;  // 2^10 : 1 that the path is worse than the rest
-constexpr uint32_t kSilentLossesOut = 8;     // in a row, while other planes deliver: the plane is dead
+// 2^10 : 1 that the path is worse than the rest. Hundreds of paths are judged at a time, so less would take
+// out some that are not.
+constexpr uint32_t kSuspicionOut = 10 * 16;
+// What is beyond is not kept: a path that the floor keeps must be able to clear itself.
+constexpr uint32_t kSuspicionMax = 2 * kSuspicionOut;
+// In a row, while other planes deliver: the plane is dead. Where one packet in ten is lost that is bad luck
+// once in 10^8.
+constexpr uint32_t kSilentLossesOut = 8;
 
 // 16 * log2(x), linear between the powers of two; integers, so that every machine agrees.
 uint32_t log2_16(uint32_t x) {
@@ -28,14 +34,14 @@ void PathSet::count_loss() {
 
 // A bad path loses a fifth of its packets, or three times the usual, whichever is more.
 uint32_t PathSet::loss_weight() const {
-  const uint32_t usual = std::max(loss_rate_, 1u << 10);
-  const uint32_t bad = std::clamp(3 * usual, kOne / 5, kOne / 10 * 9);
+  const uint32_t usual = std::max(loss_rate_, kUsualLossMin);
+  const uint32_t bad = std::clamp(kBadLossTimes * usual, kBadLossMin, kBadLossMax);
   return bad > usual ? log2_16(bad) - log2_16(usual) : 1;
 }
 
 uint32_t PathSet::delivery_weight() const {
-  const uint32_t usual = std::min(loss_rate_, kOne / 10 * 8);
-  const uint32_t bad = std::clamp(3 * usual, kOne / 5, kOne / 10 * 9);
+  const uint32_t usual = std::min(loss_rate_, kUsualLossMax);
+  const uint32_t bad = std::clamp(kBadLossTimes * usual, kBadLossMin, kBadLossMax);
   return std::max(1u, log2_16(kOne - usual) - log2_16(kOne - bad));
 }
 
@@ -79,7 +85,7 @@ bool PathSet::lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds n
     if (silent) bad.probe_successes = 0;
     return false;
   }
-  bad.suspicion = static_cast<uint16_t>(std::min<uint32_t>(bad.suspicion + weight, 2 * kSuspicionOut));
+  bad.suspicion = static_cast<uint16_t>(std::min<uint32_t>(bad.suspicion + weight, kSuspicionMax));
   const bool out = bad.suspicion >= kSuspicionOut && take_out(bad, now, silent);
   if (plane_is_silent(plane)) empty_silent_plane(bad.plane, now);
   return out;
@@ -243,7 +249,8 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds to
   if (++probed.probe_successes < probed.probe_successes_needed) {
     // The round trip of this path: it carries nothing, and may be much faster than those that carry its load.
     PathTrouble& its = trouble(probed);
-    its.probe_backoff = took != 0 ? std::max(config_.probe_interval, 4 * took) : probe_interval();
+    its.probe_backoff =
+        took != 0 ? std::max(config_.probe_interval, kProbeRoundTrips * took) : probe_interval();
     its.probe_at = now + its.probe_backoff / 2 + random() % its.probe_backoff;
     refresh_next_probe();
     return false;
@@ -297,7 +304,7 @@ void PathSet::refresh_next_probe() {
 
 PathId PathSet::take_reverse_probe(Nanoseconds now) {
   if (now < reverse_probe_at_) return kNoPath;
-  reverse_probe_at_ = now + std::max(rtt_, config_.probe_interval / 4);
+  reverse_probe_at_ = now + std::max(rtt_, config_.probe_interval / kReverseProbesPerInterval);
   const bool heard = sending_heard_;
   sending_heard_ = false;
   if (heard || active_ == 0) return kNoPath;

@@ -8,6 +8,8 @@
 namespace mrc {
 
 namespace {
+// A path that is kept for the floor's sake, and may swallow everything, has one turn in so many: enough to
+// hear of it soon, too few for what it loses to be felt.
 constexpr uint8_t kReluctantTurns = 16;
 // Flows that keep their order meet in the same way every round, so queues do not grow; every now and then
 // they change it, lest two of them meet badly for ever.

@@ -11,6 +11,8 @@ namespace mrc {
 namespace {
 // MRC 4.6 [P]: whoever has a port that is down says so ten times as often.
 constexpr Nanoseconds kPortNewsLife = kSecond;
+// A plane whose peer's port may be up again is asked at least so often: several times before the news expire,
+// and seldom enough to be nothing for a host whose ports are down.
 constexpr Nanoseconds kPortAskMax = 64 * kMillisecond;
 }  // namespace
 
@@ -42,7 +44,7 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
       static_cast<uint8_t>(std::bit_width(std::min(config.trim_skip_turns, config.mark_skip_turns_max)) - 1);
   random_ = seed;
   local_ports_ = remote_ports_ = static_cast<PlaneMask>((uint64_t{1} << config.planes) - 1);
-  events_.resize(config.event_mask != 0 ? config.events_max : 0);
+  events_.resize(config.event_mask != 0 ? kEventsMax : 0);
   planes_.resize(config.planes);
   paths_.reserve(entries.size());
   share_ = config.paths_per_plane;
@@ -68,7 +70,7 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   assert(paths_.size() < static_cast<uint16_t>(kNoPath));
   // A network may have fewer paths than were asked for: then the floor is lower too.
   const uint32_t slots = config.planes * share_;
-  if (config.min_active == 0) config_.min_active = slots / 4;
+  if (config.min_active == 0) config_.min_active = slots / kFloorPart;
   config_.min_active = std::clamp(config_.min_active, 1u, std::max(1u, slots));
   fill_slots();
   for (uint32_t plane = 0; plane < config.planes; ++plane) {
@@ -260,7 +262,7 @@ size_t PathSet::follow(const EvEntries& wanted, Nanoseconds now) {
 
 void PathSet::set_event_mask(uint8_t mask) {
   config_.event_mask = mask;
-  if (mask != 0 && events_.empty()) events_.resize(config_.events_max);
+  if (mask != 0 && events_.empty()) events_.resize(kEventsMax);
 }
 
 void PathSet::report(const Path& path) {

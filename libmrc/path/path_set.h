@@ -48,7 +48,6 @@ struct PathSetConfig {
   uint32_t mark_skip_turns_max = 32;  // MRC 4.2: SKIP after many marks in a row; a power of two, 128 at most
   uint32_t trim_skip_turns = 8;       // and after a trimmed packet, at least
   uint8_t event_mask = 0;             // kPathEvent*
-  uint32_t events_max = 64;           // room of the event queue
   PathCounters* counters = nullptr;   // may be shared; null = not counted
 };
 
@@ -114,6 +113,10 @@ using EvEntries = std::shared_ptr<const std::vector<EvEntry>>;
 
 class PathSet {
  public:
+  // Room for events: a plane of the usual size that goes at once, twice. A controller that is slower hears
+  // how many it has missed, and can read all states.
+  static constexpr uint32_t kEventsMax = 64;
+
   PathSet() = default;
   // Equal shares per plane, in a shuffled order that differs from set to set.
   void reset(const PathSetConfig& config, uint64_t seed);
@@ -276,12 +279,36 @@ class PathSet {
   };
 
   static constexpr uint32_t kOne = 1u << 24;  // of loss_rate_
+  // A moving average of the last thousand packets or so, of all paths: some windows, so that one burst does
+  // not look usual, and a network that has got worse does soon.
   static constexpr unsigned kLossRateShift = 10;
+  // The usual rate is never taken for less than this, 1 in 16,384. The first loss on a clean network then
+  // weighs 2^11 : 1 and more, which is enough to take the path out.
+  static constexpr uint32_t kUsualLossMin = kOne >> 14;
+  // What a bad path loses: three times the usual, for less would take too many packets to tell from chance;
+  // but a fifth at least, so that some forty deliveries make up for a loss and not some hundreds; and nine
+  // tenths at most, or a single delivery would prove the contrary. The usual rate stays below that, so that
+  // deliveries always count for something.
+  static constexpr uint32_t kBadLossTimes = 3;
+  static constexpr uint32_t kBadLossMin = kOne / 5;
+  static constexpr uint32_t kBadLossMax = kOne / 10 * 9;
+  static constexpr uint32_t kUsualLossMax = kOne / 10 * 8;
+  // The same for marks, over the last 32 answers or so.
   static constexpr uint32_t kMarksOne = 1u << 16;
   static constexpr unsigned kMarksShift = 5;
   static constexpr uint32_t kMarksMemory = 128;  // packets; older ones weigh nothing
   static constexpr uint32_t kMarksCommon = kMarksOne / 5 * 4;
+  // A path for control packets is trusted for so many. Every answer of the peer makes it new; a responder
+  // that only acknowledges finds out after so many SACKs, about a window of data, that nobody hears it.
   static constexpr uint8_t kWorkingUses = 64;
+  // MRC 4.2 [P]: ev_min_active, where nobody says, is such a part of the paths in use at first. Fewer would
+  // be a worse network than more of which some are bad.
+  static constexpr uint32_t kFloorPart = 4;
+  // MRC 4.5 [P]: probes of a path are not closer than so many round trips: an answer that has met a queue is
+  // there before the next question goes.
+  static constexpr Nanoseconds kProbeRoundTrips = 4;
+  // Reverse probes may be closer than those of paths that are out: they keep a path that is in use known.
+  static constexpr Nanoseconds kReverseProbesPerInterval = 4;
 
   PathId stand_in(Plane plane);
   Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
@@ -343,7 +370,7 @@ class PathSet {
   PathId take_port_question(Nanoseconds now);
   void report(const Path& path);
 
-  Nanoseconds probe_interval() const { return std::max(config_.probe_interval, 4 * rtt_); }
+  Nanoseconds probe_interval() const { return std::max(config_.probe_interval, kProbeRoundTrips * rtt_); }
   void schedule_probe(Path& bad, Nanoseconds at);
   void refresh_next_probe();
   // splitmix64: every seed, also 0 or 1, gives a sequence of its own.
@@ -363,8 +390,8 @@ class PathSet {
   }
 
   PathSetConfig config_;
-  uint8_t mark_level_max_ = 6;  // how often the turns of a path that skips may double, and one more
-  uint8_t trim_level_ = 3;
+  uint8_t mark_level_max_ = 0;  // how often the turns of a path that skips may double, and one more
+  uint8_t trim_level_ = 0;
   std::vector<Path> paths_;            // plane by plane
   std::vector<PathTrouble> troubles_;  // of paths_; empty until one of them has some
   EvEntries ways_;                     // only if some have an outer destination

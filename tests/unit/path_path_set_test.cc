@@ -461,9 +461,9 @@ TEST(PathSet, AProfileCanDenyFromTheStart) {
 
 TEST(PathSet, EventsTellWhatHappenedAndCountDrops) {
   PathSetConfig config;
-  config.paths_per_plane = 8;
+  constexpr uint16_t kRoom = PathSet::kEventsMax;
+  config.paths_per_plane = 2 * kRoom;
   config.event_mask = kPathEventGood | kPathEventAssumedBad;
-  config.events_max = 2;
   PathSet set;
   set.reset(config, 1);
   PathEvent event;
@@ -476,12 +476,11 @@ TEST(PathSet, EventsTellWhatHappenedAndCountDrops) {
   ASSERT_TRUE(set.take_event(&event));
   EXPECT_EQ(event.state, PathState::kGood);
   EXPECT_EQ(event.dropped, 0u);
-  for (uint16_t i = 0; i < 5; ++i) set.demote(PathId{i}, 3);
+  for (uint16_t i = 0; i < kRoom + 3; ++i) ASSERT_TRUE(set.demote(PathId{i}, 3)) << i;
   EXPECT_EQ(set.events_dropped(), 3u);
-  ASSERT_TRUE(set.take_event(&event));
-  ASSERT_TRUE(set.take_event(&event));
+  for (uint16_t i = 0; i < kRoom; ++i) ASSERT_TRUE(set.take_event(&event)) << i;
   EXPECT_FALSE(set.take_event(&event));
-  set.demote(PathId{6}, 4);
+  ASSERT_TRUE(set.demote(PathId{kRoom + 3}, 4));
   ASSERT_TRUE(set.take_event(&event));
   EXPECT_EQ(event.dropped, 3u) << "said with the next one that fits";
 }

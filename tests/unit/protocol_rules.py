@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Checks docs/protocol.md against code and tests: every rule of its table is cited in the files it names, has
 # functions that the shipped library can reach and tests that exist; every rule that the code cites has a row; and no
-# knob of the transport is one that only tests can turn.
+# knob of the transport, of what it speaks, of its congestion control and of its paths is one that only tests can turn.
 #   protocol_rules.py [--document FILE] SOURCE_DIR LIBRARY NM TEST_PROGRAM...
 # LIBRARY is libmrc.so.1 with an engine that was not optimized, from which the linker has taken what nothing leads to.
 import argparse
@@ -13,9 +13,19 @@ import sys
 
 RULES = [f"R{i}" for i in range(1, 14)] + [f"S{i}" for i in range(1, 13)] + [f"C{i}" for i in range(1, 6)]
 CITATION = re.compile(r"\b12\.([RSC]\d+)\b")
-KNOBS = "libmrc/config/transport_config.h"
 # What ships and hands the engine its settings.
 SHIPPED = ["dpdk_io", "providers", "libmrc/api"]
+# What makes settings of settings: each of these functions counts if what ships calls it.
+MAKERS = ["libmrc/congestion/nscc.cc"]
+# Structures of knobs: where they are, and the names of types and objects by which shipped code sets them.
+KNOBS = {
+    "TransportConfig": ("libmrc/config/transport_config.h", "Transport(?:Config)?", "transport"),
+    "InteropConfig": ("libmrc/config/interop_config.h", "InteropConfig", "interop"),
+    "NsccConfig": ("libmrc/congestion/nscc.h", "NsccConfig", "nscc"),
+}
+# These knobs the engine sets itself, in one place, from what the settings, the program and a controller say.
+PATH_KNOBS = ("PathSetConfig", "libmrc/path/path_set.h", "libmrc/mrc/mrc_connection.cc")
+GIVEN = re.compile(r"\b(transport|terms_|services|profile)\b")
 
 
 def listed_tests(program):
@@ -84,19 +94,40 @@ def faults_of_citations(source, table):
     return faults
 
 
-def knobs(header):
-    """The members of TransportConfig."""
-    body = re.search(r"struct TransportConfig \{\n(.*?)\n\};", header, re.S).group(1)
+def knobs(header, struct="TransportConfig"):
+    """The members of a structure."""
+    body = re.search(rf"struct {struct} \{{\n(.*?)\n\}};", header, re.S).group(1)
     body = re.sub(r"//[^\n]*", "", body)
-    return re.findall(r"^  [\w:]+ (\w+)(?: = [^;]*)?;", body, re.M)
+    return re.findall(r"^  [\w:]+\*? (\w+)(?: = [^;]*)?;", body, re.M)
 
 
-def faults_of_knobs(header, shipped):
+def made(struct, shipped, makers):
+    """The bodies of functions that return such a structure and that shipped code calls."""
+    functions = re.findall(rf"^{struct} (\w+)\([^;{{]*\) \{{\n(.*?)^\}}", shipped + "\n" + makers, re.S | re.M)
+    return "\n".join(body for name, body in functions if re.search(rf"(?<!^{struct} )\b{name}\(", shipped, re.M))
+
+
+def faults_of_knobs(header, shipped, struct="TransportConfig", makers=""):
     """Knobs that shipped code neither binds to a setting nor sets."""
+    _, kind, name_of_one = KNOBS[struct]
+    bodies = made(struct, shipped, makers)
+    faults = []
+    for name in knobs(header, struct):
+        sets = rf"(\.|->){name}\b[^=;]*[^=!<>]=[^=]"
+        bound = rf"&{kind}::{name}\b|\b{name_of_one}{sets}|&{name_of_one}\.{name}\b"
+        if not re.search(bound, shipped) and not re.search(rf"\b\w+{sets}", bodies):
+            faults.append(f"{name}: a knob of {struct} that no shipped program can turn")
+    return faults
+
+
+def faults_of_path_knobs(header, setter):
+    """Knobs that are not set from something that is given."""
+    struct = PATH_KNOBS[0]
+    body = re.search(rf"^  {struct} config;\n(.*?)^\}}", setter, re.S | re.M).group(1)
     return [
-        f"{name}: a knob of {KNOBS} that no shipped program can turn"
-        for name in knobs(header)
-        if not re.search(rf"&Transport(Config)?::{name}\b|transport(\.|->){name}\b[^=;]*[^=!<>]=[^=]|&transport\.{name}\b", shipped)
+        f"{name}: a knob of {struct} that no shipped program can turn"
+        for name in knobs(header, struct)
+        if not any(GIVEN.search(value) for value in re.findall(rf"\bconfig\.{name} = ([^;]*);", body))
     ]
 
 
@@ -114,7 +145,10 @@ def main():
     shipped = "\n".join(path.read_text() for room in SHIPPED for path in sorted((source / room).rglob("*.[hc]*")))
     faults = faults_of_rows(source, table, tests, functions(given.library, given.nm))
     faults += faults_of_citations(source, table)
-    faults += faults_of_knobs((source / KNOBS).read_text(), shipped)
+    makers = "\n".join((source / name).read_text() for name in MAKERS)
+    for struct, (header, _, _) in KNOBS.items():
+        faults += faults_of_knobs((source / header).read_text(), shipped, struct, makers)
+    faults += faults_of_path_knobs(*((source / name).read_text() for name in PATH_KNOBS[1:]))
     for fault in faults:
         print(fault)
     print(f"{len(table)} rules, {sum(len(names) for _, _, names in table.values())} tests named, {len(faults)} faults")

@@ -66,6 +66,46 @@ struct TransportConfig {
         faults = protocol_rules.faults_of_knobs(self.HEADER, self.SHIPPED)
         self.assertEqual([fault.split(":")[0] for fault in faults], ["read_only", "in_tests_only"])
 
+    def test_members_of_members(self):
+        header = self.HEADER.replace("TransportConfig", "InteropConfig")
+        shipped = self.SHIPPED.replace("&Transport::", "&InteropConfig::").replace("transport", "transport.interop")
+        faults = protocol_rules.faults_of_knobs(header, shipped, "InteropConfig")
+        self.assertEqual([fault.split(":")[0] for fault in faults], ["read_only", "in_tests_only"])
+        self.assertEqual(len(protocol_rules.faults_of_knobs(header, self.SHIPPED, "InteropConfig")), 4)
+
+    MAKER = """
+NsccConfig %s(const Profile& from, const NsccConfig& device) {
+  NsccConfig to = device;
+  to.bound = from.bound;
+  return to;
+}
+"""
+
+    def test_what_a_shipped_function_makes(self):
+        header = self.HEADER.replace("TransportConfig", "NsccConfig")
+        maker = self.MAKER % "nscc_of"
+        for shipped, makers, left in (
+            (maker + "  all = nscc_of(profile, device);\n", "", 3),
+            ("  all = nscc_of(profile, device);\n", maker, 3),
+            (maker, "", 4),
+            ("", maker, 4),
+        ):
+            self.assertEqual(len(protocol_rules.faults_of_knobs(header, shipped, "NsccConfig", makers)), left)
+
+    PATHS = """
+void Transport::make_paths() {
+  PathSetConfig config;
+  config.bound = transport.paths;
+  config.assigned = terms_.paths.value_or(transport.paths);
+  config.read_only = true;
+}
+"""
+
+    def test_paths(self):
+        header = self.HEADER.replace("TransportConfig", "PathSetConfig")
+        faults = protocol_rules.faults_of_path_knobs(header, self.PATHS)
+        self.assertEqual([fault.split(":")[0] for fault in faults], ["read_only", "in_tests_only"])
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)
