@@ -272,7 +272,7 @@ int pong(bool yields) {
 // Starts both ends and reads the number that the active one prints.
 double run_pair(const BareRun& run, const std::vector<std::string>& passive,
                 const std::vector<std::string>& active) {
-  const double seconds_max = run.seconds * 2 + 8;
+  const double seconds_max = run.seconds * 2 + 30;
   const auto words = [&](const std::vector<std::string>& role, const std::string& slot) {
     std::vector<std::string> all = {run.program, "--role", role[0]};
     if (!slot.empty()) all.push_back(slot);

@@ -93,7 +93,7 @@ bool take_option(Options* options, int count, char** words, int* i) {
   const std::string word = words[*i];
   const char* value = *i + 1 < count ? words[*i + 1] : nullptr;
   if (word == "--quick") {
-    options->scale.seconds = 0.2;
+    options->scale.seconds = 0.1;
     options->rounds = 3;
     options->budget_seconds = 85;
   } else if (word == "--bare") {

@@ -70,7 +70,7 @@ class Maker {
         program_(own_path()),
         mrcrun_(program_.substr(0, program_.rfind('/') + 1) + "mrcrun"),
         cpus_(allowed_cpus()),
-        limit_(scale.seconds * 20 + 10) {}
+        limit_(scale.seconds * 20 + 40) {}
 
   std::vector<Row> make() {
     add_bare();

@@ -88,10 +88,10 @@ int ping(uint16_t port, double seconds) {
 }
 
 double run_two(const std::string& program, const char* passive, const char* active, double seconds) {
-  Process server({program, "--role", passive}, -1, seconds + 10);
+  Process server({program, "--role", passive}, -1, seconds + 30);
   std::string port;
   if (!server.read_line(&port)) return 0;
-  Process client({program, "--role", active, port, std::to_string(seconds)}, -1, seconds + 10);
+  Process client({program, "--role", active, port, std::to_string(seconds)}, -1, seconds + 30);
   const std::string output = client.read_all();
   if (client.wait() == 0) return std::atof(output.c_str());
   std::fprintf(stderr, "mrc_bench: %s failed\n", active);

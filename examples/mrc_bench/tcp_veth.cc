@@ -17,7 +17,7 @@ namespace {
 constexpr char kInterface[] = "wire";
 constexpr uint32_t kSender = 0x0A000001;  // 10.0.0.1
 constexpr uint32_t kReceiver = kSender + 1;
-constexpr double kPatience = 5;
+constexpr double kPatience = 15;
 
 using Words = std::vector<std::string>;
 
