@@ -2,6 +2,7 @@
 #include "libmrc/memory/memory_table.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "libmrc/wire/cache_line.h"
@@ -12,37 +13,87 @@ namespace mrc {
 namespace {
 constexpr size_t kPlacesFirst = 1024;
 constexpr size_t kPlacesEach = 4;
+constexpr size_t kRegionsOfChunk = 128;
+// With the last quarter of the regions that fit come so many places each: 16 would do.
+constexpr size_t kPlacesMovedAtOnce = 64;
 constexpr uint64_t kPresentAhead = 64 << 10;
+
+void clear_binding(MemoryRegion& window) {
+  window.bound_to = MemoryKey{};
+  window.access = 0;
+  window.bytes = 0;
+  window.owner = Qpn{};
+}
 }  // namespace
 
 MemoryTable::MemoryTable(RandomSource& random, uint32_t regions_max)
-    : places_(kPlacesFirst),
+    : places_(make_places(kPlacesFirst)),
       place_mask_(kPlacesFirst - 1),
       regions_max_(std::min(regions_max, kRegionsMax)),
       keys_(random),
       next_key_(keys_.next()) {}
 
-// Twice as many places. What was alone at its place stays so, for it is told apart by more of its bits.
+// Of zeroes that the system need not write before they are used.
+MemoryTable::Places MemoryTable::make_places(size_t count) {
+  Places places(static_cast<MemoryRegion**>(std::calloc(count, sizeof(MemoryRegion*))));
+  if (places == nullptr) throw std::bad_alloc();
+  return places;
+}
+
+void MemoryTable::begin_growth(size_t count) {
+  grown_ = make_places(count);
+  grown_mask_ = count - 1;
+  grown_from_ = 0;
+}
+
+// What was alone at its place stays so, for it is told apart by more of its bits.
+void MemoryTable::grow_some() {
+  const size_t end = std::min(grown_from_ + kPlacesMovedAtOnce, places());
+  places_moved_ += end - grown_from_;
+  for (; grown_from_ < end; ++grown_from_)
+    if (MemoryRegion* region = places_[grown_from_]; region != nullptr)
+      grown_[KeySequence::number_of(region->key) & grown_mask_] = region;
+  if (end < places()) return;
+  outgrown_ = std::exchange(places_, std::move(grown_));
+  place_mask_ = grown_mask_;
+}
+
+// Now: of a table that other keys come into than it has given out, and that has fewer places than the other.
 void MemoryTable::make_room() {
-  std::vector<MemoryRegion*> places(2 * places_.size());
-  place_mask_ = places.size() - 1;
-  for (MemoryRegion* region : places_)
-    if (region != nullptr) places[place_of(region->key)] = region;
-  places_ = std::move(places);
+  if (grown_ == nullptr) begin_growth(2 * places());
+  while (grown_ != nullptr) grow_some();
+}
+
+void MemoryTable::make_places_like(const MemoryTable& other) {
+  const size_t wanted = other.grown_ != nullptr ? other.grown_mask_ + 1 : other.places();
+  while (grown_ != nullptr) grow_some();
+  if (wanted <= places()) return;
+  begin_growth(wanted);
+  while (grown_ != nullptr) grow_some();
 }
 
 // There is room for one more afterwards; nullptr when the table is full.
 MemoryRegion* MemoryTable::take_free() {
   if (used_ >= regions_max_) return nullptr;
-  if (kPlacesEach * (size_t{used_} + 1) > places_.size()) make_room();
-  if (free_.empty()) {
-    // First, for remove() must never fail, also after this has.
-    if (free_.capacity() <= regions_.size()) free_.reserve(2 * regions_.size() + 1);
-    free_.push_back(&regions_.emplace_back());
+  const size_t wanted = kPlacesEach * (size_t{used_} + 1);
+  if (grown_ == nullptr && wanted > places() - places() / 4) begin_growth(2 * places());
+  if (grown_ != nullptr) grow_some();
+  if (wanted > places()) make_room();
+  if (free_ == nullptr) {
+    chunks_.emplace_back(new MemoryRegion[kRegionsOfChunk]);
+    for (size_t i = kRegionsOfChunk; i-- > 0;) {
+      chunks_.back()[i].next_free = free_;
+      free_ = &chunks_.back()[i];
+    }
   }
-  MemoryRegion* region = free_.back();
-  free_.pop_back();
-  return region;
+  return std::exchange(free_, free_->next_free);
+}
+
+// At the place of its key, which is free.
+void MemoryTable::put(MemoryRegion* region) {
+  places_[place_of(region->key)] = region;
+  if (grown_ != nullptr) grown_[KeySequence::number_of(region->key) & grown_mask_] = region;
+  ++used_;
 }
 
 // A region with a new key; nullptr when the table is full.
@@ -55,8 +106,7 @@ MemoryRegion* MemoryTable::create() {
   fetch_to_write(&places_[place_of(next_key_)]);
   *region = MemoryRegion{};
   region->key = key;
-  places_[place_of(key)] = region;
-  ++used_;
+  put(region);
   return region;
 }
 
@@ -67,15 +117,33 @@ bool MemoryTable::add_copy(const MemoryRegion& original) {
   MemoryRegion* region = take_free();
   if (region == nullptr) return false;
   *region = original;
-  places_[place_of(region->key)] = region;
-  ++used_;
+  put(region);
   return true;
 }
 
-bool MemoryTable::copy_all(const MemoryTable& other) {
-  for (const MemoryRegion* region : other.places_)
-    if (region != nullptr && !add_copy(*region)) return false;
-  return true;
+size_t MemoryTable::copy_some(size_t* place, std::span<MemoryRegion> out) const {
+  size_t count = 0;
+  const size_t end = std::min(places(), *place + kPlacesEach * out.size());
+  for (; *place < end && count < out.size(); ++*place) {
+    if (places_[*place] == nullptr) continue;
+    MemoryRegion& copy = out[count++] = *places_[*place];
+    copy.windows = 0;
+    if (copy.kind != MemoryKind::kWindow && copy.kind != MemoryKind::kKeyedWindow) continue;
+    clear_binding(copy);
+  }
+  return count;
+}
+
+size_t MemoryTable::copy_windows(size_t* place, std::span<MemoryRegion> out) const {
+  size_t count = 0;
+  const size_t end = std::min(places(), *place + kPlacesEach * out.size());
+  for (; *place < end && count < out.size(); ++*place) {
+    const MemoryRegion* region = places_[*place];
+    if (region != nullptr &&
+        (region->kind == MemoryKind::kWindow || region->kind == MemoryKind::kKeyedWindow))
+      out[count++] = *region;
+  }
+  return count;
 }
 
 void MemoryTable::follow(const MemoryRegion& window) {
@@ -140,8 +208,9 @@ bool MemoryTable::remove(MemoryKey key) {
   if (region == nullptr || region->windows != 0) return false;
   unbind(*region);
   places_[place_of(key)] = nullptr;
+  if (grown_ != nullptr) grown_[KeySequence::number_of(key) & grown_mask_] = nullptr;
   // Oldest first would delay re-use longest; a stack keeps the table small and hot.
-  free_.push_back(region);
+  region->next_free = std::exchange(free_, region);
   --used_;
   return true;
 }
@@ -149,7 +218,8 @@ bool MemoryTable::remove(MemoryKey key) {
 bool MemoryTable::lose(const void* place) {
   const auto* at = static_cast<const uint8_t*>(place);
   bool found = false;
-  for (MemoryRegion* region : places_) {
+  for (size_t place = 0; place < places(); ++place) {
+    MemoryRegion* region = places_[place];
     if (region == nullptr || region->kind == MemoryKind::kNothing) continue;
     // Wraps where the region is behind that place. What is not bound has no bytes.
     if (reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(region->base) >= region->bytes)
@@ -186,10 +256,7 @@ bool MemoryTable::page_in(const MemoryRegion& region, uint8_t* place, uint64_t b
 void MemoryTable::unbind(MemoryRegion& window) {
   if (window.bound_to == MemoryKey{}) return;
   --at(window.bound_to)->windows;
-  window.bound_to = MemoryKey{};
-  window.access = 0;
-  window.bytes = 0;
-  window.owner = Qpn{};
+  clear_binding(window);
 }
 
 // IBTA 10.6.7.2, 11.2.8.11

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <cstdlib>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "libmrc/guard/random_source.h"
@@ -58,6 +60,7 @@ struct MemoryRegion {
   MemoryKey bound_to{};  // of a window: the region behind it; 0 = it is not bound
   uint32_t windows = 0;  // of a region: how many are bound to it
   Qpn owner;             // of a bound window of type 2: only by this queue pair it may be used; 0 = by any
+  MemoryRegion* next_free = nullptr;  // the table's
 
   bool contains(uint64_t at, uint64_t length) const {
     return at >= address && length <= bytes && at - address <= bytes - length;
@@ -111,7 +114,14 @@ class MemoryTable {
   // What was added to another one, with its key. False: the table is full. What one table gives out keys for
   // must be in all.
   bool add_copy(const MemoryRegion& original);
-  bool copy_all(const MemoryTable& other);
+  // As many places as that one has, before its regions come. May throw bad_alloc.
+  void make_places_like(const MemoryTable& other);
+  // Some of its regions, from this place on, which moves: as many as `out` takes, but not more places than
+  // that are looked at. How many; all have been when `place` is places(). Copies are of regions that no
+  // window is bound to, and of windows that are not bound: then `follow` tells how they are.
+  size_t copy_some(size_t* place, std::span<MemoryRegion> out) const;
+  // The same of windows alone, as they are now.
+  size_t copy_windows(size_t* place, std::span<MemoryRegion> out) const;
   // A window as it is now in another one.
   void follow(const MemoryRegion& window);
   void set_window_watcher(WindowWatcher* watcher) { window_watcher_ = watcher; }
@@ -126,6 +136,15 @@ class MemoryTable {
   // Local invalidate and SEND with invalidate: what may be ended by them are windows of type 2.
   bool invalidate(MemoryKey key, const Accessor& by);
   size_t size() const { return used_; }
+  // It grows a few places at a time: how many there are, and how many were looked at for that.
+  size_t places() const { return place_mask_ + 1; }
+  uint64_t places_moved() const { return places_moved_; }
+  // What it has grown out of, which takes a while to free: not under the engine's lock.
+  struct Freed {
+    void operator()(MemoryRegion** places) const { std::free(places); }
+  };
+  using Places = std::unique_ptr<MemoryRegion*[], Freed>;
+  Places take_outgrown() { return std::move(outgrown_); }
 
   // Who knows what is mapped. Without one all on-demand memory is taken to be there.
   void set_pager(Pager pager) { pager_ = pager; }
@@ -184,6 +203,10 @@ class MemoryTable {
   void make_zeros();
   MemoryRegion* create();
   MemoryRegion* take_free();
+  void put(MemoryRegion* region);
+  static Places make_places(size_t count);
+  void grow_some();
+  void begin_growth(size_t count);
   void make_room();
   void unbind(MemoryRegion& window);
   void tell_of(const MemoryRegion& window) {
@@ -191,12 +214,19 @@ class MemoryTable {
   }
   bool page_in(const MemoryRegion& region, uint8_t* place, uint64_t bytes, uint8_t rights) const;
 
-  std::deque<MemoryRegion> regions_;  // their addresses do not move
-  std::vector<MemoryRegion*> free_;
+  // Their addresses do not move.
+  std::vector<std::unique_ptr<MemoryRegion[]>> chunks_;
+  MemoryRegion* free_ = nullptr;
   // By the lower bits of their numbers: a key whose place is taken is not given out, so that one look finds a
-  // region. At most a quarter full, so that a key is seldom drawn in vain.
-  std::vector<MemoryRegion*> places_;
+  // region. At most a quarter full, so that a key is seldom drawn in vain. Twice as many are made before
+  // that, and filled while more regions come: no call moves all.
+  Places places_;
   size_t place_mask_;
+  Places grown_;  // there while it is filled; whatever comes and goes does so in both
+  size_t grown_mask_ = 0;
+  size_t grown_from_ = 0;  // places before this one are in it
+  Places outgrown_;
+  uint64_t places_moved_ = 0;
   // Behind the regions that hold nothing. Nobody touches more than a packet's payload at a time.
   std::unique_ptr<uint8_t[]> zeros_;
   std::unique_ptr<uint8_t[]> sink_;

@@ -292,7 +292,52 @@ TEST(MemoryTable, ToReadIsNotToWrite) {
   EXPECT_EQ(table.translate(key, kDomain, 0, 64, kRemoteWrite), nullptr);
 }
 
+// However many there are, one more never moves all of them.
+TEST(MemoryTable, GrowsAFewPlacesAtATime) {
+  constexpr size_t kRegions = 100'000;
+  SeededRandom random(5);
+  MemoryTable table(random);
+  uint8_t buffer[16];
+  std::vector<MemoryKey> keys;
+  std::vector<bool> gone(kRegions);
+  for (size_t i = 0; i < kRegions; ++i) {
+    const uint64_t before = table.places_moved();
+    keys.push_back(table.add(kDomain, buffer, sizeof buffer, i, kRemoteRead));
+    ASSERT_LE(table.places_moved() - before, 64u);
+    if (i % 5 != 0) continue;  // some go, whether they have been moved or not
+    const size_t at = i * 7 % (i + 1);
+    ASSERT_EQ(table.remove(keys[at]), !gone[at]);
+    gone[at] = true;
+  }
+  EXPECT_GE(table.places(), 4 * table.size());
+  EXPECT_GT(table.places_moved(), table.places() / 2);
+  for (size_t i = 0; i < kRegions; ++i)
+    ASSERT_EQ(table.translate(keys[i], kDomain, i, 16, kRemoteRead) == nullptr, gone[i]) << i;
+}
+
 // --- several tables that hold the same ---
+
+// As a new one is filled while the other is used. True: all was taken.
+template <typename Between>
+bool copy_all(const MemoryTable& from, MemoryTable* to, Between between) {
+  MemoryRegion some[16];
+  to->make_places_like(from);
+  for (size_t place = 0; place < from.places(); between()) {
+    const size_t before = place;
+    const size_t count = from.copy_some(&place, some);
+    EXPECT_LE(place - before, 64u) << "who uses it waits for that";
+    for (size_t i = 0; i < count; ++i)
+      if (!to->add_copy(some[i])) return false;
+  }
+  for (size_t place = 0; place < from.places(); between()) {
+    const size_t count = from.copy_windows(&place, some);
+    for (size_t i = 0; i < count; ++i) to->follow(some[i]);
+  }
+  return true;
+}
+bool copy_all(const MemoryTable& from, MemoryTable* to) {
+  return copy_all(from, to, [] {});
+}
 
 TEST(MemoryTables, ACopyHasTheSameKeysBoundsAndRights) {
   SeededRandom random(1);
@@ -303,7 +348,7 @@ TEST(MemoryTables, ACopyHasTheSameKeysBoundsAndRights) {
   for (uint64_t i = 0; i < 5000; ++i)  // more than a new table has places for
     keys.push_back(first.add(kDomain, &buffer[i], 16, 0x1000 * i, i % 2 != 0 ? kRemoteWrite : kRemoteRead));
   const MemoryKey nothing = first.add_nothing(kDomain);
-  ASSERT_TRUE(second.copy_all(first));
+  ASSERT_TRUE(copy_all(first, &second));
   EXPECT_EQ(second.size(), first.size());
   for (uint64_t i = 0; i < keys.size(); ++i)
     for (const uint8_t rights : {kRemoteWrite, kRemoteRead})
@@ -342,7 +387,7 @@ TEST(MemoryTables, AWindowIsFollowed) {
   const MemoryKey region =
       first.add(kDomain, buffer, sizeof buffer, 0x1000, kLocalWrite | kRemoteWrite | kWindowBind);
   const MemoryKey window = first.add_window(kDomain, MemoryKind::kWindow);
-  ASSERT_TRUE(second.copy_all(first));
+  ASSERT_TRUE(copy_all(first, &second));
   follower.table = &second;
   first.set_window_watcher(&follower);
   WindowBinding binding;
@@ -361,6 +406,52 @@ TEST(MemoryTables, AWindowIsFollowed) {
   ASSERT_TRUE(first.bind(binding, kDomain));
   EXPECT_EQ(second.translate(binding.key, kDomain, 0x1010, 1, kRemoteWrite), nullptr);
   EXPECT_TRUE(second.remove(region));
+}
+
+// Windows come to show something, and nothing any more, at any moment while another table is filled. That one
+// hears of it, but may not have the window yet, or not the region.
+TEST(MemoryTables, WindowsAreBoundWhileATableIsCopied) {
+  struct Follower final : MemoryTable::WindowWatcher {
+    MemoryTable* table = nullptr;
+    void window_changed(const MemoryRegion& window) override { table->follow(window); }
+  } follower;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    SeededRandom random(seed);
+    MemoryTable first(random);
+    MemoryTable second(random);
+    follower.table = &second;
+    first.set_window_watcher(&follower);
+    uint8_t buffer[100];
+    std::vector<MemoryKey> regions;
+    std::vector<MemoryKey> windows;
+    for (int i = 0; i < 300; ++i) {
+      regions.push_back(
+          first.add(kDomain, buffer, sizeof buffer, 0, kLocalWrite | kRemoteWrite | kWindowBind));
+      windows.push_back(first.add_window(kDomain, MemoryKind::kWindow));
+    }
+    const auto rebind = [&] {
+      for (int i = 0; i < 10; ++i) {
+        MemoryKey& window = windows[random.next() % windows.size()];
+        WindowBinding binding;
+        binding.key = MemoryKey{static_cast<uint32_t>(window) ^ 1};
+        binding.region = regions[random.next() % regions.size()];
+        binding.bytes = random.next() % 3 == 0 ? 0 : 10;
+        binding.access = kRemoteWrite;
+        ASSERT_TRUE(first.bind(binding, kDomain));
+        window = binding.key;
+      }
+    };
+    rebind();
+    ASSERT_TRUE(copy_all(first, &second, rebind));
+    for (const MemoryKey window : windows)
+      ASSERT_EQ(first.translate(window, kDomain, 0, 10, kRemoteWrite),
+                second.translate(window, kDomain, 0, 10, kRemoteWrite));
+    for (const MemoryKey region : regions)
+      ASSERT_EQ(first.find(region)->windows, second.find(region)->windows);
+    for (const MemoryKey window : windows) EXPECT_TRUE(second.remove(window));
+    for (const MemoryKey region : regions) EXPECT_TRUE(second.remove(region));
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "providers/mrc/verbs/device_memory.h"
 
+#include <array>
 #include <cerrno>
 #include <new>
 
@@ -11,6 +12,9 @@
 namespace mrc::provider {
 
 namespace {
+// Regions of one shard that another one gets, while it has the lock.
+constexpr size_t kCopiedAtOnce = 64;
+
 // The engine has nothing to do because memory comes or goes, so nobody is woken for it.
 struct Quietly : Progress::Control {
   explicit Quietly(Progress& progress) : Control(progress, Progress::Wakes::kNo) {}
@@ -21,18 +25,23 @@ struct Quietly : Progress::Control {
 MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_first) {
   MemoryKey key;
   MemoryRegion made;
+  MemoryTable::Places outgrown;  // freed under no lock
   {
     Quietly control(device_.first().progress());
     MemoryTable& table = device_.first().engine().memory();
     key = in_first(table);
     if (key == MemoryKey{}) return key;
     made = *table.find(key);
+    outgrown = table.take_outgrown();
   }
   unsigned done = 1;
   for (bool room = true; room && done < device_.shards(); done += room ? 1 : 0) {
+    MemoryTable::Places outgrown_there;
     Quietly control(device_.shard(done).progress());
+    MemoryTable& table = device_.shard(done).engine().memory();
     try {
-      room = device_.shard(done).engine().memory().add_copy(made);
+      room = table.add_copy(made);
+      outgrown_there = table.take_outgrown();
     } catch (const std::bad_alloc&) {
       room = false;
     }
@@ -128,6 +137,40 @@ void DeviceMemory::remove_window(MemoryKey key) {
   --windows_;
 }
 
+// A burst's worth at a time, for those who use the first shard meanwhile. Nothing is added or removed, but
+// windows may be bound: how they are is told in a second round, when all that they may show is there.
+bool DeviceMemory::copy_first(Shard& shard) {
+  Shard& first = device_.first();
+  MemoryTable& from = first.engine().memory();
+  MemoryTable& to = shard.engine().memory();
+  std::array<MemoryRegion, kCopiedAtOnce> some;
+  {
+    Quietly control(shard.progress());
+    to.make_places_like(from);
+  }
+  for (size_t place = 0; place < from.places();) {
+    size_t count = 0;
+    {
+      Quietly control(first.progress());
+      count = from.copy_some(&place, some);
+    }
+    Quietly control(shard.progress());
+    for (size_t i = 0; i < count; ++i)
+      if (!to.add_copy(some[i])) return false;
+  }
+  for (size_t place = 0; windows_ > 0 && place < from.places();) {
+    size_t count = 0;
+    {
+      Quietly control(first.progress());
+      first.news().apply(from);  // what it has not heard ours may have heard
+      count = from.copy_windows(&place, some);
+    }
+    Quietly control(shard.progress());
+    for (size_t i = 0; i < count; ++i) to.follow(some[i]);
+  }
+  return true;
+}
+
 bool DeviceMemory::enter(Shard& shard) {
   std::lock_guard lock(mutex_);
   bool entered = true;
@@ -135,11 +178,7 @@ bool DeviceMemory::enter(Shard& shard) {
     shard.news().make_room(windows_);
     // First, so that nothing is missed: to hear of a window twice does no harm.
     told_.store(shard.index() + 1);
-    if (shard.index() > 0) {
-      Quietly control(device_.first().progress());
-      device_.first().news().apply(device_.first().engine().memory());
-      entered = shard.engine().memory().copy_all(device_.first().engine().memory());
-    }
+    if (shard.index() > 0) entered = copy_first(shard);
   } catch (const std::bad_alloc&) {
     entered = false;
   }

@@ -44,6 +44,7 @@ class DeviceMemory {
 
  private:
   MemoryKey make(const std::function<MemoryKey(MemoryTable&)>& in_first);
+  bool copy_first(Shard& shard);
 
   Device& device_;
   std::mutex mutex_;  // before the locks of the shards
