@@ -7,6 +7,8 @@ namespace mrc {
 
 namespace {
 constexpr size_t kToldAtOnce = 16;
+// Who follows a profile looks at all its paths: with more than so many it counts for several.
+constexpr size_t kPathsToldAtOnce = 4096;
 constexpr Nanoseconds kTellInterval = kMicrosecond;
 }  // namespace
 
@@ -20,8 +22,11 @@ void Engine::tell_all(uint8_t news, Nanoseconds now) {
 
 void Engine::tell_more(Nanoseconds now) {
   bool more = true;
-  for (size_t told = 0; more && told < kToldAtOnce; ++told) {
+  size_t paths = 0;
+  for (size_t told = 0; more && told < kToldAtOnce && paths < kPathsToldAtOnce; ++told) {
+    const bool profiles = (news_ & kNewsOfProfiles) != 0;
     more = tell_next(now);
+    if (more && profiles) paths += alive_.back().paths().size();
     more |= tell_next_member(now);
   }
   tell_at_ = more ? now + kTellInterval : kNever;

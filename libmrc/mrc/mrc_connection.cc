@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // How a connection of MRC begins and ends, and what changes meanwhile: paths, ports, what is known of the
 // peer.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -91,30 +92,36 @@ void MrcTransport::make_paths(Services& services) {
   config.probe_interval = transport.probe_interval;
   config.probe_interval_max = transport.probe_interval_max;
   config.counters = &services.counters.paths;
-  std::vector<EvEntry> entries;
+  EvEntries entries;
   const PathProfile* profile =
       services.profiles != nullptr ? services.profiles->paths(terms_.path_profile) : nullptr;
-  has_path_profile_ = profile != nullptr && !profile->entries.empty();
+  has_path_profile_ = profile != nullptr && profile->entries != nullptr && !profile->entries->empty();
   if (profile != nullptr) {
     config.min_active = profile->min_active;
     config.event_mask = profile->event_mask;
   }
   if (has_path_profile_) {
     entries = profile->entries;
-    config.paths_per_plane = static_cast<uint32_t>(entries.size());
-  } else {
-    entries = own_paths(services);
+    config.paths_per_plane = static_cast<uint32_t>(entries->size());
+  } else if (std::vector<EvEntry> own = own_paths(services); !own.empty()) {
+    entries = peer_->share_entries(std::move(own));
   }
-  connection_.srv6 = !entries.empty() && entries.front().has_outer;
-  connection_.segment_routing = connection_.srv6 && entries.front().has_segment;
+  const EvEntry first = entries != nullptr ? entries->front() : EvEntry{};
+  connection_.srv6 = first.has_outer;
+  connection_.segment_routing = first.has_outer && first.has_segment;
   // The headers below UDP are alike on all paths of a connection; what differs from the first is left out.
-  std::erase_if(entries, [first = entries.empty() ? EvEntry{} : entries.front()](const EvEntry& entry) {
+  const auto differs = [&first](const EvEntry& entry) {
     return entry.has_outer != first.has_outer || entry.has_segment != first.has_segment;
-  });
-  if (entries.empty())
+  };
+  if (entries != nullptr && std::any_of(entries->begin(), entries->end(), differs)) {
+    std::vector<EvEntry> alike = *entries;
+    std::erase_if(alike, differs);
+    entries = peer_->share_entries(std::move(alike));
+  }
+  if (entries == nullptr)
     paths_.reset(config, terms_.seed);
   else
-    paths_.reset(config, peer_->share_entries(std::move(entries)), terms_.seed);
+    paths_.reset(config, entries, terms_.seed);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
 }
@@ -130,17 +137,18 @@ void MrcTransport::tell_denied(Services& services) {
 void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
   tell_denied(services);
   if (services.profiles == nullptr) return;
-  std::vector<EvEntry> entries;
+  EvEntries entries;
   if (has_path_profile_) {
     const PathProfile* profile = services.profiles->paths(terms_.path_profile);
-    if (profile == nullptr) return;
+    if (profile == nullptr || profile->entries == nullptr) return;
     paths_.set_event_mask(profile->event_mask);
     entries = profile->entries;
   } else {
-    entries = own_paths(services);
-    if (entries.empty()) return;
+    std::vector<EvEntry> own = own_paths(services);
+    if (own.empty()) return;
+    entries = peer_->share_entries(std::move(own));
   }
-  if (paths_.follow(peer_->share_entries(std::move(entries)), now) > 0) requester_.follow_probes(paths_);
+  if (paths_.follow(entries, now) > 0) requester_.follow_probes(paths_);
 }
 
 void MrcTransport::follow_ports(Context& cx) {

@@ -4,15 +4,14 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "libmrc/congestion/controller.h"
-#include "libmrc/path/ev_entry.h"
+#include "libmrc/path/path_set.h"
 
 namespace mrc {
 
 struct PathProfile {
-  std::vector<EvEntry> entries;  // none: the device's own paths to the destination
+  EvEntries entries;  // none or null: the device's own paths to the destination
   uint32_t min_active = 0;
   uint8_t event_mask = 0;  // kPathEvent*
 };

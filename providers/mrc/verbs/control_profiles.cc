@@ -37,7 +37,7 @@ NsccConfig nscc_of(const mrc_ctl_cc_nscc_cfg& from, const NsccConfig& device) {
 
 ControlProfiles::ControlProfiles(ControlPage& page, uint32_t slot, uint32_t mtu,
                                  const TransportConfig& transport, PathSource* paths)
-    : page_(page), slot_(slot), own_paths_(paths), state_(std::make_unique<ControlState>()) {
+    : page_(page), slot_(slot), own_paths_(paths) {
   if (paths != nullptr) allowed_paths_.emplace(*paths, denied_);
   base_.window_bytes = transport.window_bytes;
   base_.nscc = transport.nscc;
@@ -46,35 +46,45 @@ ControlProfiles::ControlProfiles(ControlPage& page, uint32_t slot, uint32_t mtu,
   page_.forget_slot(slot);
 }
 
-void ControlProfiles::apply(Engine& engine, Nanoseconds now) {
-  const uint64_t generation = page_.read(state_.get());
+ControlProfiles::Word ControlProfiles::read() const {
+  Word word;
+  const auto state = std::make_unique<ControlState>();
+  word.generation = page_.read(state.get());
   ControlModel model;
-  model.load(*state_);
-  denied_.assign(std::move(model.denied_links));
-  std::map<uint64_t, Paths> paths;
+  model.load(*state);
+  word.denied.assign(std::move(model.denied_links));
   for (const auto& [id, from] : model.paths) {
     if (from.profile.state() != ProfileState::kOnline) continue;
-    Paths& to = paths[id];
+    Paths& to = word.paths[id];
     to.place = from.place;
     to.event_mask = from.profile.event_mask();
     to.values.assign(from.profile.values().begin(), from.profile.values().end());
-    to.profile = {from.profile.entries(), from.profile.min_active(), kEveryEvent};
-    denied_.apply(own_paths_, &to.profile.entries);
+    std::vector<EvEntry> entries = from.profile.entries();
+    word.denied.apply(own_paths_, &entries);
+    to.profile = {std::make_shared<const std::vector<EvEntry>>(std::move(entries)), from.profile.min_active(),
+                  kEveryEvent};
   }
-  std::map<uint64_t, Congestion> congestion;
   for (const auto& [id, from] : model.congestion) {
     if (from.state != ProfileState::kOnline) continue;
-    Congestion& to = congestion[id];
+    Congestion& to = word.congestion[id];
     to.place = from.place;
     to.config = base_;
     to.config.algorithm = from.nscc ? CongestionAlgorithm::kNscc : CongestionAlgorithm::kNone;
     if (from.config) to.config.nscc = nscc_of(*from.config, base_.nscc);
   }
-  paths_ = std::move(paths);
-  congestion_ = std::move(congestion);
-  engine.set_ports_enabled(~model.ports_disabled);
+  word.ports_disabled = model.ports_disabled;
+  return word;
+}
+
+void ControlProfiles::take(Word* word, Engine& engine, Nanoseconds now) {
+  const uint64_t seen = seen_.load(std::memory_order_relaxed);
+  if (seen != kNothingSeen && word->generation <= seen) return;
+  std::swap(denied_, word->denied);
+  paths_.swap(word->paths);
+  congestion_.swap(word->congestion);
+  engine.set_ports_enabled(~word->ports_disabled);
   engine.follow_profiles(now);
-  seen_ = generation;  // not before: memory may run out
+  seen_.store(word->generation, std::memory_order_relaxed);
 }
 
 const PathProfile* ControlProfiles::paths(uint64_t id) {

@@ -3,6 +3,7 @@
 // uses which. Read again when the page of the run directory has changed.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -17,7 +18,7 @@
 
 namespace mrc::provider {
 
-// All but the constructor under the shard's lock.
+// All but the constructor and read() under the shard's lock.
 class ControlProfiles final : public ProfileSource {
  public:
   // `slot`: of the shard, whose last owner's word does not count any more. `paths`: the device's own, may be
@@ -28,9 +29,15 @@ class ControlProfiles final : public ProfileSource {
   // The device's own paths as the controller allows them; null where there are none.
   PathSource* allowed_paths() { return allowed_paths_ ? &*allowed_paths_ : nullptr; }
 
-  bool changed() const { return page_.generation() != seen_; }
-  // Reads them again and tells the engine. May throw bad_alloc; then it has changed still.
-  void apply(Engine& engine, Nanoseconds now);
+  // What the controller has told, as queue pairs take it.
+  class Word;
+  // Whether take() has not seen the newest; any thread, under no lock.
+  bool changed() const { return page_.generation() != seen_.load(std::memory_order_relaxed); }
+  // Reads it again, which takes a while. Under no lock; may throw bad_alloc.
+  Word read() const;
+  // That counts from now on, unless a newer one does, and the engine tells its queue pairs. What counted
+  // until now is in `word` afterwards, to be freed under no lock.
+  void take(Word* word, Engine& engine, Nanoseconds now);
 
   const PathProfile* paths(uint64_t id) override;
   const CongestionConfig* congestion(uint64_t id) override;
@@ -54,17 +61,28 @@ class ControlProfiles final : public ProfileSource {
     CongestionConfig config;
   };
 
+  static constexpr uint64_t kNothingSeen = UINT64_MAX;
+
   ControlPage& page_;
   const uint32_t slot_;
   PathSource* const own_paths_;
   DeniedLinks denied_;
   std::optional<AllowedPaths> allowed_paths_;
   CongestionConfig base_;
-  std::unique_ptr<ControlState> state_;
-  std::optional<uint64_t> seen_;
+  std::atomic<uint64_t> seen_{kNothingSeen};
   std::map<uint64_t, Paths> paths_;
   std::map<uint64_t, Congestion> congestion_;
   std::map<std::pair<ControlPage::Kind, uint32_t>, uint32_t> users_;
+};
+
+class ControlProfiles::Word {
+ private:
+  friend class ControlProfiles;
+  uint64_t generation = 0;
+  DeniedLinks denied;
+  std::map<uint64_t, Paths> paths;
+  std::map<uint64_t, Congestion> congestion;
+  PlaneMask ports_disabled = 0;
 };
 
 }  // namespace mrc::provider

@@ -264,8 +264,6 @@ void Progress::found_something() {
   news_->apply(engine_->memory());
   memory_guard_.enter(engine_->memory());
   try {
-    if (profiles_->changed()) [[unlikely]]
-      profiles_->apply(*engine_, now);
     if (purpose == Purpose::kPost && now < looked_ + kLookInterval) {
       frames = engine_->send_posted(now);
     } else {
@@ -386,9 +384,18 @@ void Progress::housekeeping(Nanoseconds now) {
     unlock();
     totals_->show(now);
   }
+  if (profiles_->changed()) [[unlikely]]
+    take_profiles();
   if (stats_->is_answering()) [[unlikely]]
     tell_state();
   if (capture_->listens()) hear_others();
+}
+
+// Read and freed under no lock: there may be thousands of paths.
+void Progress::take_profiles() {
+  ControlProfiles::Word word = profiles_->read();
+  Control control(*this, Wakes::kNo);
+  profiles_->take(&word, *engine_, clock_now());
 }
 
 // A portion at a time, and a turn for everybody else after each.

@@ -128,6 +128,7 @@ class Progress {
   void run();
   void housekeeping(Nanoseconds now);
   void look_at_faults();
+  void take_profiles();
   void tell_state();
   void hear_others();
   void give_way();  // between two polls that are close together

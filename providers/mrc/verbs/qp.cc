@@ -184,7 +184,6 @@ void release_profiles(Qp* qp) {
 // What the transition names, or what is used by those who name nothing when they connect.
 bool use_profiles(Qp* qp, const QueuePairAttributes& attributes, bool connects) {
   if (!connects && !attributes.path_profile && !attributes.congestion_profile) return true;
-  qp->shard->refresh_profiles();
   if (attributes.path_profile || connects)
     if (!use_profile(qp, ControlPage::Kind::kPaths, attributes.path_profile.value_or(qp->paths_id),
                      &qp->paths_id, &qp->paths_place))
@@ -325,7 +324,9 @@ int modify_qp_with(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const QueuePair
       posting[0] = std::unique_lock(qp->send_lock);
       posting[1] = std::unique_lock(qp->receive_lock);
     }
+    std::optional<ControlProfiles::Word> told = qp->shard->read_profiles();
     Progress::Control control(qp->shard->progress());
+    qp->shard->take_profiles(told);
     const ibv_qp_state from = to_verbs(qp->transport->state());
     const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? wanted->qp_state : from;
     if ((mask & IBV_QP_CUR_STATE) != 0 && wanted->cur_qp_state != from) return EINVAL;

@@ -157,8 +157,13 @@ void Shard::follow_faults() {
   faults_version_.store(version);
 }
 
-void Shard::refresh_profiles() {
-  if (profiles_->changed()) profiles_->apply(*engine_, clock_now());
+std::optional<ControlProfiles::Word> Shard::read_profiles() const {
+  if (!profiles_->changed()) return std::nullopt;
+  return profiles_->read();
+}
+
+void Shard::take_profiles(std::optional<ControlProfiles::Word>& word) {
+  if (word) profiles_->take(&*word, *engine_, clock_now());
 }
 
 void Shard::ev_probe_answered(uint64_t cookie, Nanoseconds rtt, Plane plane) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "dpdk_io/device_ports.h"
@@ -48,8 +49,10 @@ class Shard final : private EventSink, private MemoryTable::WindowWatcher {
   Progress& progress() { return progress_; }
   WindowNews& news() { return news_; }
   ControlProfiles& profiles() { return *profiles_; }
-  // Takes what a controller has changed just now. Under the lock.
-  void refresh_profiles();
+  // What a controller has changed just now: read under no lock, and taken under it. What is left in `word` is
+  // freed under none. May throw bad_alloc.
+  std::optional<ControlProfiles::Word> read_profiles() const;
+  void take_profiles(std::optional<ControlProfiles::Word>& word);
   // Who waits for the answers of probes that were sent by this engine; null: nobody. Under the lock.
   struct Prober {
     virtual void answered(uint64_t cookie, Nanoseconds rtt, Plane plane) = 0;
