@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 namespace mrc {
@@ -48,6 +49,7 @@ Engine::Engine(const EngineConfig& config, std::span<Port* const> ports, EventSi
       timers_(config.qpn_count + 1),
       sink_(sink),
       queue_pairs_(config.qpn_count + 1),
+      taken_(config.qpn_count + 1),
       next_slot_(static_cast<uint32_t>(config.seed % config.qpn_count)),
       random_(config.seed) {
   const TransportConfig& transport = config_.transport;
@@ -63,33 +65,58 @@ Engine::~Engine() {
 // ------------------------------------------------------------------------------------------- control
 
 QueuePair* Engine::create(const QueuePairConfig& config) {
+  const std::optional<Birth> birth = begin_create(config);
+  if (!birth) return nullptr;
+  std::unique_ptr<QueuePair> qp;
+  try {
+    qp = make(*birth, config);
+  } catch (const std::bad_alloc&) {
+    end_create(*birth, nullptr);
+    throw;
+  }
+  return end_create(*birth, std::move(qp));
+}
+
+std::optional<Engine::Birth> Engine::begin_create(const QueuePairConfig& config) {
   if (config.general_service) {
     const uint32_t slot = slot_of(kGeneralServiceQpn);
-    return queue_pairs_[slot] == nullptr ? create_at(slot, kGeneralServiceQpn, config) : nullptr;
+    return taken_[slot] ? std::nullopt : std::optional(claim(slot, kGeneralServiceQpn));
   }
   for (uint32_t tried = 0; tried < config_.qpn_count; ++tried) {
     const uint32_t slot = next_slot_;
     next_slot_ = (next_slot_ + 1) % config_.qpn_count;
     const Qpn qpn{config_.first_qpn.value() + slot};
-    if (queue_pairs_[slot] == nullptr && qpn != kMulticastQpn) return create_at(slot, qpn, config);
+    if (!taken_[slot] && qpn != kMulticastQpn) return claim(slot, qpn);
   }
-  return nullptr;
+  return std::nullopt;
 }
 
-QueuePair* Engine::create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& config) {
+Engine::Birth Engine::claim(uint32_t slot, Qpn qpn) {
+  taken_[slot] = true;
   random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  return {slot, qpn, random_ >> 16};
+}
+
+std::unique_ptr<QueuePair> Engine::make(const Birth& birth, const QueuePairConfig& config) const {
   QueuePairConfig complete = config;
   if (!complete.transport) complete.transport = config_.transport.default_transport();
-  queue_pairs_[slot] = std::make_unique<QueuePair>(complete, qpn, random_ >> 16);
-  QueuePair* qp = queue_pairs_[slot].get();
+  auto qp = std::make_unique<QueuePair>(complete, birth.qpn, birth.seed);
   if (config_.trace_events > 0) qp->trace().enable(config_.trace_events);
+  return qp;
+}
+
+QueuePair* Engine::end_create(const Birth& birth, std::unique_ptr<QueuePair> born) {
+  taken_[birth.slot] = born != nullptr;
+  if (born == nullptr) return nullptr;
+  QueuePair* const qp = born.get();
+  queue_pairs_[birth.slot] = std::move(born);
   qp->news_heard_ = news_number_;  // what it is connected with later is not older
   alive_.push_back(qp->alive_);
   ++alive_count_;
   return qp;
 }
 
-void Engine::destroy(QueuePair* qp) {
+std::unique_ptr<QueuePair> Engine::take_out(QueuePair* qp) {
   take_doorbells();
   line_.push_front(answering_);
   line_.remove(qp->in_line_);
@@ -105,7 +132,8 @@ void Engine::destroy(QueuePair* qp) {
   groups_.detach_all(qp);
   alive_.remove(qp->alive_);
   --alive_count_;
-  queue_pairs_[slot_of(*qp)].reset();
+  taken_[slot_of(*qp)] = false;
+  return std::move(queue_pairs_[slot_of(*qp)]);
 }
 
 void Engine::answer_all(Nanoseconds clock) {

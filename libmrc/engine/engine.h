@@ -100,7 +100,20 @@ class Engine final : private FrameTap {
   // nullptr: no number is free, or there is a general service already. The completion queues outlive the
   // queue pair.
   QueuePair* create(const QueuePairConfig& config);
-  void destroy(QueuePair* qp);
+  // The same in steps: queues are large, and nobody waits while they are allocated or freed. A number, under
+  // the lock; the queue pair, under none, may throw bad_alloc; and its place, under the lock. To keep the
+  // number without a queue pair is to waste it: who has none gives null.
+  struct Birth {
+    uint32_t slot;
+    Qpn qpn;
+    uint64_t seed;
+  };
+  std::optional<Birth> begin_create(const QueuePairConfig& config);
+  std::unique_ptr<QueuePair> make(const Birth& birth, const QueuePairConfig& config) const;
+  QueuePair* end_create(const Birth& birth, std::unique_ptr<QueuePair> qp);
+  // To be freed under no lock.
+  std::unique_ptr<QueuePair> take_out(QueuePair* qp);
+  void destroy(QueuePair* qp) { take_out(qp); }
   // A completion queue that several engines push into is being destroyed; no queue pair has it any more.
   void forget(CompletionQueue& queue) { completions_.forget(&queue); }
   // Sends the answers that were put off to the next burst, for those who leave now. Nothing is received.
@@ -208,7 +221,7 @@ class Engine final : private FrameTap {
     return (qpn.value() - config_.first_qpn.value()) & Qpn::kMask;
   }
   uint32_t slot_of(const QueuePair& qp) const { return slot_of(qp.qpn()); }
-  QueuePair* create_at(uint32_t slot, Qpn qpn, const QueuePairConfig& config);
+  Birth claim(uint32_t slot, Qpn qpn);
 
   EngineConfig config_;
   SeededRandom seeded_;
@@ -232,6 +245,7 @@ class Engine final : private FrameTap {
   TimerWheel timers_;
   EventSink* sink_;
   std::vector<std::unique_ptr<QueuePair>> queue_pairs_;  // by slot_of
+  std::vector<bool> taken_;                              // slots; some of them by queue pairs to come
   // All of them; those that have not heard the newest news come first.
   LinkedList<QueuePair> alive_;
   size_t alive_count_ = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "tests/unit/engine_loop.h"
@@ -216,6 +217,35 @@ TEST_F(PortNews, PathsAreCounted) {
     loop_.qps.pop_back();
   }
   expect_all();
+}
+
+// Its queues are allocated while others have the lock, who may create queue pairs, too.
+TEST(EngineCreates, NobodyGetsTheNumberOfOneThatIsBeingMade) {
+  EngineConfig config;
+  config.qpn_count = 2;
+  test::LoopPort port;
+  Port* const ports[] = {&port};
+  test::Deaf deaf;
+  Engine engine(config, ports, &deaf);
+  CompletionQueue completions(4);
+  QueuePairConfig wanted;
+  wanted.send_completions = wanted.receive_completions = &completions;
+  const auto birth = engine.begin_create(wanted);
+  ASSERT_TRUE(birth);
+  QueuePair* other = engine.create(wanted);
+  ASSERT_NE(other, nullptr);
+  EXPECT_NE(other->qpn(), birth->qpn);
+  EXPECT_EQ(engine.create(wanted), nullptr) << "there are two numbers";
+  EXPECT_EQ(engine.find(birth->qpn), nullptr) << "packets come before it is there";
+  EXPECT_EQ(engine.queue_pairs(), 1u);
+  QueuePair* made = engine.end_create(*birth, engine.make(*birth, wanted));
+  EXPECT_EQ(engine.find(birth->qpn), made);
+  const std::unique_ptr<QueuePair> gone = engine.take_out(other);
+  EXPECT_EQ(gone.get(), other) << "to be freed later";
+  const auto again = engine.begin_create(wanted);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(engine.end_create(*again, nullptr), nullptr) << "there was no memory";
+  EXPECT_NE(engine.create(wanted), nullptr);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "providers/mrc/presence/limits.h"
@@ -203,6 +204,27 @@ void set_unreliable_defaults(QueuePairAttributes* attributes) {
   attributes->rnr_retry = 7;
 }
 
+// Nobody waits while its queues are allocated and cleared. Null: there is no number left. May throw
+// bad_alloc.
+QueuePair* create_in(Shard& shard, const QueuePairConfig& config) {
+  std::optional<Engine::Birth> birth;
+  {
+    Progress::Control control(shard.progress());
+    birth = shard.engine().begin_create(config);
+  }
+  if (!birth) return nullptr;
+  std::unique_ptr<QueuePair> made;
+  try {
+    made = shard.engine().make(*birth, config);
+  } catch (const std::bad_alloc&) {
+    Progress::Control control(shard.progress());
+    shard.engine().end_create(*birth, nullptr);
+    throw;
+  }
+  Progress::Control control(shard.progress());
+  return shard.engine().end_create(*birth, std::move(made));
+}
+
 }  // namespace
 
 // --- verbs ---
@@ -231,10 +253,7 @@ ibv_qp* create_qp_of(ibv_pd* pd, ibv_qp_init_attr* wanted, std::optional<Transpo
                     ? &context->device().settle_in_first(*qp->send_cq, *qp->receive_cq)
                     : &context->device().settle(*qp->send_cq, *qp->receive_cq, qp->srq);
     Listed listed(context, qp.get());
-    {
-      Progress::Control control(qp->shard->progress());
-      qp->transport = qp->shard->engine().create(config_of(qp.get(), wanted->qp_type, transport));
-    }
+    qp->transport = create_in(*qp->shard, config_of(qp.get(), wanted->qp_type, transport));
     if (qp->transport == nullptr) return refuse(ENOMEM);
     if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
     listed.keep();
@@ -260,10 +279,7 @@ ibv_qp* create_xrc_target(ibv_context* verbs_context, ibv_xrcd* domain, ibv_qp_i
   qp->shard = &context->device().first();  // as all shared receive queues that peers name
   qp->no_completions = std::make_unique<CompletionQueue>(1);
   Listed listed(context, qp.get());
-  {
-    Progress::Control control(qp->shard->progress());
-    qp->transport = qp->shard->engine().create(config_of(qp.get(), IBV_QPT_XRC_RECV));
-  }
+  qp->transport = create_in(*qp->shard, config_of(qp.get(), IBV_QPT_XRC_RECV));
   if (qp->transport == nullptr) return refuse(ENOMEM);
   if (refuse_strict(qp.get())) return refuse(EOPNOTSUPP);
   const uint32_t number = qp->transport->qpn().value();
@@ -318,13 +334,13 @@ int modify_qp_with(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const QueuePair
     // They say it more exactly.
     if (more.timeout) attributes.timeout = more.timeout;
     if (more.retry_linear) attributes.retry_linear = more.retry_linear;
+    std::optional<ControlProfiles::Word> told = qp->shard->read_profiles();
     // Who is just posting must not publish his request to a queue that was emptied meanwhile.
     std::unique_lock<SpinLock> posting[2];
     if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RESET) {
       posting[0] = std::unique_lock(qp->send_lock);
       posting[1] = std::unique_lock(qp->receive_lock);
     }
-    std::optional<ControlProfiles::Word> told = qp->shard->read_profiles();
     Progress::Control control(qp->shard->progress());
     qp->shard->take_profiles(told);
     const ibv_qp_state from = to_verbs(qp->transport->state());
@@ -387,12 +403,13 @@ int destroy_qp(ibv_qp* verbs) {
   if (qp->domain != nullptr && !last_name(qp)) return 0;
   qp->context->remove(qp);
   let_datagrams_leave(qp);
+  std::unique_ptr<QueuePair> gone;  // freed under no lock
   {
     Progress::Control control(qp->shard->progress());
     // The peer may still wait for an acknowledgement that was put off to the next burst.
     qp->shard->engine().progress(clock_now());
     release_profiles(qp);
-    drop_completions(qp, [&] { qp->shard->engine().destroy(qp->transport); });
+    drop_completions(qp, [&] { gone = qp->shard->engine().take_out(qp->transport); });
     qp->context->forget_async(verbs);
   }
   // As the kernel does: wait until the application has acknowledged the events that it has read.
