@@ -72,7 +72,7 @@ QueuePair* Engine::create(const QueuePairConfig& config) {
     qp = make(*birth, config);
   } catch (const std::bad_alloc&) {
     end_create(*birth, nullptr);
-    throw;
+    throw;  // Not by a packet: who creates a queue pair.
   }
   return end_create(*birth, std::move(qp));
 }

@@ -219,7 +219,7 @@ QueuePair* create_in(Shard& shard, const QueuePairConfig& config) {
   } catch (const std::bad_alloc&) {
     Progress::Control control(shard.progress());
     shard.engine().end_create(*birth, nullptr);
-    throw;
+    throw;  // Not by a packet: who creates a queue pair.
   }
   Progress::Control control(shard.progress());
   return shard.engine().end_create(*birth, std::move(made));
