@@ -160,7 +160,7 @@ TEST(Coverage, CountsReadingsThatWereSpoken) {
   connection.host[1] = 1;
   plan.connections.push_back(connection);
   plan.interop[1].echo_port_first = true;
-  Fabric fabric(one_leaf());
+  Fabric fabric(one_leaf(), 1);
   const FaultPlan faults(fabric);
   const auto missing = [&] {
     Coverage coverage;
