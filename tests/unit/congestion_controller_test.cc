@@ -125,7 +125,7 @@ TEST(PeerTable, OneControllerPerPeerAndClass) {
   table.release(first);
   table.release(first);
   int left = 0;
-  table.for_each([&left](Peer&) { ++left; });
+  for (const IpAddress& address : {one, two}) table.for_each_of(address, [&left](Peer&) { ++left; });
   EXPECT_EQ(left, 2);
 }
 
