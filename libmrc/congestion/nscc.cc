@@ -15,6 +15,7 @@ constexpr double kFastIncrease = 0.25;
 constexpr double kWindowBdp = 1.5;
 constexpr uint32_t kAdjustMtus = 8;
 constexpr double kDelayWeight = 0.0125;
+constexpr uint64_t kLossyShare = 8;    // of what came through
 constexpr double kFairGrowth = 0.1;    // per window
 constexpr double kFairAfterTurns = 2;  // of eta
 constexpr double kCalmDelay = 0.25;    // of base_rtt: where the average goes when only some paths queue
@@ -204,7 +205,10 @@ bool Nscc::quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay) {
   if (now < qa_end_) return false;
   // MRC 5.2: delay is a reason only where nothing is trimmed. A flow that has little in flight behind the
   // long queue of another would never get out of it.
-  const bool trouble = qa_trigger_ || (!config_.trimming && delay > config_.qa_threshold);
+  // [P] One packet lost where hardly more was asked for is not much: then little came through for want of
+  // work.
+  const bool lossy = lost_bytes_ > 0 && lost_bytes_ >= achieved_bytes_ / kLossyShare;
+  const bool trouble = lossy || (!config_.trimming && delay > config_.qa_threshold);
   const bool fires = trouble && achieved_bytes_ < config_.max_cwnd >> config_.qa_gate;
   if (fires) {
     cwnd_ = std::min(cwnd_, static_cast<double>(achieved_bytes_));
@@ -214,8 +218,9 @@ bool Nscc::quick_adapt(Nanoseconds now, bool discardable, Nanoseconds delay) {
     ignore_bytes_ = inflight();
     ignored_bytes_ = 0;
   }
-  // [P] The trigger goes with its window even if nothing was done: an old loss says nothing of the next one.
-  qa_trigger_ = false;
+  // [P] What was lost goes with its window even if nothing was done: an old loss says nothing of the next
+  // one.
+  lost_bytes_ = 0;
   achieved_bytes_ = 0;
   qa_end_ = now + config_.base_rtt + config_.target_delay;
   return fires;
@@ -232,7 +237,7 @@ void Nscc::on_trim_nack(Nanoseconds now, uint64_t bytes, bool) {
   }
   if (ignoring()) return;
   feed_average(static_cast<double>(config_.base_rtt));  // about one network RTT of delay
-  qa_trigger_ = true;
+  lost_bytes_ += bytes;
   if (!quick_adapt(now, true, average_delay())) shrink(static_cast<double>(bytes));
   if (!at_floor && cwnd() <= config_.mtu) before_floor_ = inflight();
 }
@@ -244,7 +249,7 @@ void Nscc::on_resource_nack(uint64_t bytes) {
 }
 
 void Nscc::on_loss(uint64_t bytes) {
-  if (!ignoring()) qa_trigger_ = true;
+  if (!ignoring()) lost_bytes_ += bytes;
   forget(bytes);
   shrink(static_cast<double>(bytes));
 }

@@ -106,9 +106,9 @@ class Nscc {
   uint64_t idle_delay_bytes_ = 0;  // bytes in a row that met no queue
   bool fast_ = false;
 
-  bool qa_trigger_ = false;
   Nanoseconds qa_end_ = 0;
-  uint64_t achieved_bytes_ = 0;
+  uint64_t achieved_bytes_ = 0;  // in the window of quick adapt
+  uint64_t lost_bytes_ = 0;      // likewise, trimmed or taken for lost
   uint64_t ignore_bytes_ = 0;
   uint64_t ignored_bytes_ = 0;
 
