@@ -190,7 +190,8 @@ class Requester {
   bool find_overtaken(const Context& cx);
   bool send_copy(Context& cx, PathId path, uint8_t* buffer);
   bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
-  void on_news_of_copy(Context& cx, const SentPacket& packet) const;
+  void on_news_of_copy(Context& cx, const SentPacket& packet);
+  Nanoseconds copied_at(const SentPacket& packet) const;
   void note_loss(Context& cx) const;
 
   // Packets, see requester_packets.cc. False: memory has gone; nothing is to be sent.
@@ -224,6 +225,9 @@ class Requester {
   void judge_suspects(Context& cx);
   void give_up_late_suspects(Context& cx);
   bool overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const;
+  // Two that went by different paths are not likely to be late both.
+  Nanoseconds patience_with_both() const { return reorder_window() / 8; }
+  bool both_overtaken(const Context& cx, const SentPacket& packet) const;
   Nanoseconds late_at(const SentPacket& packet) const;
   Nanoseconds measure(Nanoseconds now, Nanoseconds sent_at);
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);

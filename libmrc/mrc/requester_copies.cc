@@ -18,8 +18,9 @@ constexpr Nanoseconds kDelayShare = 8;
 // a step of a collective that was late, were not copied before they were acknowledged.
 constexpr uint64_t kWindowEighths = 5;
 // Copies hide what becomes of the first. Where nothing is known to have arrived for so many turns of a path,
-// a packet goes once only, so that it tells.
-constexpr uint64_t kTurnsUnknown = 128;
+// a packet goes once only, so that it tells. Not sooner, for if it is lost, that costs round trips.
+constexpr uint64_t kTurnsUnknown = 256;
+constexpr uint8_t kCopiedAfterMax = 31;  // or later
 
 bool is_witness(const PathSet& paths, const SentPacket& packet) {
   const uint64_t known = paths.at(packet.path).delivered_order;
@@ -54,7 +55,7 @@ bool Requester::seek_copy() {
 
 bool Requester::may_be_copied(const Context& cx, Psn psn) const {
   const SentPacket& packet = sent_.at(psn);
-  return packet.state == PacketState::kInFlight && !packet.copied && within_mpr(psn) &&
+  return packet.state == PacketState::kInFlight && packet.copied_after == 0 && within_mpr(psn) &&
          !is_witness(cx.paths, packet);
 }
 
@@ -89,7 +90,8 @@ bool Requester::find_overtaken(const Context& cx) {
 bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
   const Psn psn = copy_;
   SentPacket& packet = sent_.at(psn);
-  packet.copied = true;
+  packet.copied_after = static_cast<uint8_t>(
+      std::min<Nanoseconds>((cx.now - packet.sent_at) / copy_delay() + 1, kCopiedAfterMax));
   if (!write_again(cx, message_at(packet.request), psn, path, buffer)) {
     // Its memory has gone. That is no fault before it is known to be needed.
     failure_.reset();
@@ -103,14 +105,22 @@ bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
   return true;
 }
 
+// When the copy had been sent; kNever if there is none, or it was sent much later.
+Nanoseconds Requester::copied_at(const SentPacket& packet) const {
+  if (packet.copied_after == 0 || packet.copied_after >= kCopiedAfterMax) return kNever;
+  return packet.sent_at + packet.copied_after * copy_delay();
+}
+
 // Whether it is too soon to have heard of the copy.
 bool Requester::is_news_of_first(const SentPacket& packet, Nanoseconds now) const {
   return now - packet.sent_at < rtt_.least() + copy_delay();
 }
 
 // The copy has made the peer speak, and nothing had been heard of the first: it was lost. That is not held
-// against its path, for some are just late.
-void Requester::on_news_of_copy(Context& cx, const SentPacket& packet) const {
+// against its path, for some are just late. It also tells of all that was sent before the copy.
+void Requester::on_news_of_copy(Context& cx, const SentPacket& packet) {
+  if (packet.copied_after < kCopiedAfterMax && packet.transmissions == 1)
+    newest_delivery_ = std::max(newest_delivery_, packet.sent_at + (packet.copied_after - 1) * copy_delay());
   if (packet.state == PacketState::kInFlight && packet.transmissions == 1) note_loss(cx);
 }
 

@@ -62,7 +62,7 @@ void Requester::heard(Context& cx) {
   const bool too_soon = packet.transmissions > 1 && in_flight && cx.now - packet.sent_at < rtt_.least();
   if (too_soon) needless(cx.now);
   if (packet.vanished && in_flight && !too_soon) note_loss(cx);
-  if (packet.copied && !is_news_of_first(packet, cx.now)) {
+  if (packet.copied_after != 0 && !is_news_of_first(packet, cx.now)) {
     if (packet.suspect) cx.paths.settled(packet.path);  // whichever it was
   } else if (packet.transmissions == 1) {
     cx.paths.delivered(packet.path, packet.order);
@@ -201,7 +201,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     if (!again && taken_for_lost(psn)) needless(cx.now);
     if (!sent_.contains(psn)) return;
     const SentPacket& sent = sent_.at(psn);
-    if (again && sent.copied) on_news_of_copy(cx, sent);
+    if (again && sent.copied_after != 0) on_news_of_copy(cx, sent);
     if (!echoes(cx, sent.path, sack.entropy)) return;
     // MRC 3.4: sent once, or once more; or the reflected timestamp says that it was the last copy.
     if (sent.transmissions == (again ? 2 : 1) || (again && is_timestamp_of(sent, sack.timestamp))) {

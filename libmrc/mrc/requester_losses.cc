@@ -90,7 +90,7 @@ void Requester::judge_suspects(Context& cx) {
     }
     suspects_[kept++] = psn;
     if (packet.state != PacketState::kInFlight) continue;
-    if (overtaken(cx, packet, reorder_window())) {
+    if (overtaken(cx, packet, reorder_window()) || both_overtaken(cx, packet)) {
       lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
       continue;
     }
@@ -101,7 +101,7 @@ void Requester::judge_suspects(Context& cx) {
     if (overtaken(cx, packet, proven ? reorder_window() / 4 : 0)) cx.paths.overdue(packet.path);
     ++under_way;
     if (packet.transmissions > 1) continue;
-    once_only = once_only || !packet.copied;
+    once_only = once_only || packet.copied_after == 0;
     first_late = std::min(first_late, late_at(packet));
   }
   suspects_.resize(kept);
@@ -126,15 +126,27 @@ Nanoseconds Requester::late_at(const SentPacket& packet) const {
   const Nanoseconds usual = rtt_.smoothed() + 4 * rtt_.variation();
   const Nanoseconds span = std::max(usual, plane_rtt_.recent(packet.plane)) + reorder_window();
   // Not for ever, where one pause follows the other.
-  return std::max(packet.sent_at,
-                  std::min(awake_since_, packet.sent_at + away_ + ExcusedTimer::kExcuses * span)) +
-         span;
+  const Nanoseconds late =
+      std::max(packet.sent_at,
+               std::min(awake_since_, packet.sent_at + away_ + ExcusedTimer::kExcuses * span)) +
+      span;
+  const Nanoseconds copied = copied_at(packet);
+  if (copied == kNever || copied < awake_since_) return late;
+  return std::min(late, copied + span - reorder_window() + patience_with_both());
 }
 
 // MRC 3.3 (b): something that was sent much later has arrived, and others of its plane did not take so long.
 bool Requester::overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const {
   return newest_delivery_ > packet.sent_at + patience &&
          cx.now > packet.sent_at + plane_rtt_.recent(packet.plane) + patience;
+}
+
+// It and its copy.
+bool Requester::both_overtaken(const Context& cx, const SentPacket& packet) const {
+  const Nanoseconds copied = copied_at(packet);
+  const Nanoseconds patience = patience_with_both();
+  return copied != kNever && newest_delivery_ > copied + patience &&
+         cx.now > copied + plane_rtt_.recent(packet.plane) + patience;
 }
 
 void Requester::judge(Context& cx, Psn psn) {

@@ -26,7 +26,7 @@ void SentPackets::resend(Psn psn, PathId path, Plane plane, uint64_t order, Nano
   packet.plane = plane;
   packet.order = order;
   packet.sent_at = now;
-  packet.copied = false;
+  packet.copied_after = 0;
   if (packet.transmissions < UINT8_MAX) ++packet.transmissions;
   --lost_;
   leaves(packet);

@@ -28,8 +28,10 @@ struct SentPacket {
   uint8_t transmissions = 0;
   Plane plane = 0;            // of the path
   bool suspect : 1 = false;   // the peer has reported it missing; not heard of since
-  bool copied : 1 = false;    // this transmission went twice, see requester_copies.cc
   bool vanished : 1 = false;  // taken for lost, and nobody had said what became of it
+  // This transmission went twice, see requester_copies.cc: so many copy_delay() later, rounded up; 0 = it did
+  // not.
+  uint8_t copied_after : 5 = 0;
 };
 
 // MRC 1.8, SPEC 8.3.1: the size congestion control counts: UDP length + 40, of a packet with this much

@@ -167,6 +167,33 @@ TEST(RequesterRules, CopiesBeginWithWhatWasOvertaken) {
   EXPECT_EQ(copies, (std::vector<uint32_t>{2, 15, 14, 13, 12, 11, 10, 9, 8}));
 }
 
+// [P] Packets may overtake each other for long, but it is not likely that one and its copy are both late.
+TEST(RequesterRules, ALostCopyIsFoundSoonerThanTheReorderWindow) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.reorder_window_min = kMillisecond;
+    config->transport.paths_per_plane = 64;
+  };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  tap.drop = [](const Packet& packet) {
+    return packet.bth.psn == Psn(kFirst + 3) && !packet.bth.retransmission;
+  };
+  pair.write(1, 16 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 1; }, kSecond));
+  uint32_t dropped = 0;
+  tap.drop = [&](const Packet& packet) {
+    return is_data(packet) && packet.bth.psn == Psn(kFirst + 16 + 4) && ++dropped <= 2;
+  };
+  const Nanoseconds begun = pair.now();
+  const uint64_t repeated = pair.a.engine->counters().retransmissions_sent;
+  pair.write(2, 16 * 1024);
+  ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == 2; }, kSecond));
+  EXPECT_GE(dropped, 3u);
+  EXPECT_EQ(pair.a.engine->counters().retransmissions_sent, repeated + 1);
+  EXPECT_LT(pair.now() - begun, kMillisecond / 2);
+}
+
 // [P] Message after message, and the end of each first: that is what a message waits for in a queue.
 TEST(RequesterRules, CopiesBeginAtTheEndOfAMessage) {
   PairOptions options = strict_options();

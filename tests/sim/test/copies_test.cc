@@ -93,6 +93,21 @@ TEST(Copies, GoAsFastAsThePortsTakeThem) {
   EXPECT_LT(percentile(seen.times, 0.95), 1.25 * lossless);
 }
 
+// A packet that goes once only, so that it is seen what becomes of it, is the exception: when it is lost,
+// that costs round trips.
+TEST(Copies, HardlyAnythingHasToBeRepeated) {
+  StreamConfig stream = one_by_one(20000, 64 << 10);
+  stream.depth = 8;
+  WorldConfig config = two_hosts(8, 16);
+  config.window_packets = 2048;
+  config.queue_pairs_per_host = 1;
+  config.buffer_bytes = stream.message_bytes;
+  config.apply({});
+  const Seen seen = run(config, 0.001, stream);
+  EXPECT_GT(seen.counters.data_packets_sent, 300000u);
+  EXPECT_LT(seen.counters.retransmits(), seen.counters.data_packets_sent / 20000);
+}
+
 TEST(Copies, CanBeSwitchedOff) {
   WorldConfig config = two_hosts(4);
   config.spare_copies = false;
