@@ -2,6 +2,7 @@
 // MRC 12.C2: the controller's word reaches queue pairs under full load, in virtual time.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <vector>
 
 #include "tests/sim/scenarios/world.h"
@@ -17,12 +18,21 @@ class OneProfile final : public ProfileSource {
   OneProfile() {
     for (Plane plane = 0; plane < 2; ++plane)
       for (uint32_t i = 0; i < kPaths; ++i)
-        profile.entries.push_back({.entropy = make_entropy(plane, 100 + i), .plane = plane});
-    profile.min_active = 4;
+        entries_.push_back({.entropy = make_entropy(plane, 100 + i), .plane = plane});
+    profile_.entries = std::make_shared<const std::vector<EvEntry>>(entries_);
+    profile_.min_active = 4;
   }
-  const PathProfile* paths(uint64_t) override { return &profile; }
+  // Another list, as when a controller's page is read again.
+  void deny(size_t index, bool denied) {
+    entries_[index].denied = denied;
+    profile_.entries = std::make_shared<const std::vector<EvEntry>>(entries_);
+  }
+  const PathProfile* paths(uint64_t) override { return &profile_; }
   const CongestionConfig* congestion(uint64_t) override { return nullptr; }
-  PathProfile profile;
+
+ private:
+  std::vector<EvEntry> entries_;
+  PathProfile profile_;
 };
 
 TEST(Controller, DeniedPathsAreLeftAndAllowedOnesUsedWithinAMillisecond) {
@@ -46,7 +56,7 @@ TEST(Controller, DeniedPathsAreLeftAndAllowedOnesUsedWithinAMillisecond) {
   // The newest packet that is known to have come by each path; its number grows while the path is used.
   const auto newest = [&] {
     const PathSet& paths = moving.queue_pair().paths();
-    std::vector<uint64_t> orders(profiles.profile.entries.size());
+    std::vector<uint64_t> orders(size_t{2} * kPaths);
     for (size_t i = 0; i < paths.size(); ++i) {
       const Path& path = paths.at(PathId(static_cast<uint16_t>(i)));
       orders[path.profile_index] = path.delivered_order;
@@ -60,7 +70,7 @@ TEST(Controller, DeniedPathsAreLeftAndAllowedOnesUsedWithinAMillisecond) {
 
   constexpr size_t kVictim = 3;
   ASSERT_GT(run_for(500 * kPerMicrosecond)[kVictim], 0u) << "it was not used before";
-  profiles.profile.entries[kVictim].denied = true;
+  profiles.deny(kVictim, true);
   sender.follow_profiles(now());
   EXPECT_EQ(moving.queue_pair().paths().active(), 2 * kPaths - 1);
   const auto denied = run_for(kPerMillisecond);  // what was under way, and nothing after that
@@ -68,7 +78,7 @@ TEST(Controller, DeniedPathsAreLeftAndAllowedOnesUsedWithinAMillisecond) {
   for (size_t i = 0; i < later.size(); ++i)
     EXPECT_EQ(later[i] > denied[i], i != kVictim) << "EV " << i << ": all but one are used all the time";
 
-  profiles.profile.entries[kVictim].denied = false;
+  profiles.deny(kVictim, false);
   sender.follow_profiles(now());
   EXPECT_GT(run_for(kPerMillisecond)[kVictim], later[kVictim]) << "it is used again";
   EXPECT_EQ(world.failures(), 0u);
