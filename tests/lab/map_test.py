@@ -134,6 +134,48 @@ def case_map(program):
           f'the daemon says: {said}')
 
 
+def paths(lab, spine):
+    """Of h1's queue pair that writes, those of plane 1 over a spine: their states, how often they were used, and how often
+    all others were."""
+    told = json.loads(mrcctl(lab, 'h1', 'paths', '--json').stdout)['paths']
+    writing = {path['qpn'] for path in told if path['sent'] > 100}
+    of_pair = [path for path in told if path['qpn'] in writing]
+    # A path per spine, in their order.
+    evs = sorted({path['ev'] for path in of_pair if path['plane'] == 0})
+    over = [path for path in of_pair if path['plane'] == 0 and path['ev'] == evs[spine - 1]]
+    return ({path['state'] for path in over}, sum(path['sent'] for path in over),
+            sum(path['sent'] for path in of_pair) - sum(path['sent'] for path in over))
+
+
+def carries(lab, spine):
+    """Whether data of h1 go over a spine of plane 1, while a thousand packets go elsewhere."""
+    _, before, others = paths(lab, spine)
+    wait_until(lambda: paths(lab, spine)[2] > others + 1000, 'others carry data')
+    return paths(lab, spine)[1] > before
+
+
+def case_deny(program):
+    """A link is denied under a running ib_write_bw: at its sender, and at its receiver, who says ALWAYS_SKIP."""
+    lab = Lab(program, '--hosts', '2', '--planes', '2', '--leaves', '2', '--spines', '4')
+    lab.program = program
+    config = os.path.join(lab.directory, 's', 't', 'h2', 'mrc.toml')
+    with open(config, encoding='ascii') as file:
+        text = file.read()
+    check('[transport]\n' in text, f'{config}: {text}')
+    with open(config, 'w', encoding='ascii') as file:
+        file.write(text.replace('[transport]\n', '[transport]\ntell_denied = true\n'))
+    flow = Flow(lab)
+    wait_until(lambda: carries(lab, 3), 'data go over p1s3')
+    for host, link, state in (('h1', 'p1l1-p1s3', 'denied'), ('h2', 'p1s3-p1l2', 'bad')):
+        equal(mrcctl(lab, host, 'ev', 'deny', link).returncode, 0, f'status of ev deny on {host}')
+        wait_until(lambda wanted=state: paths(lab, 3)[0] == {wanted}, f'{link} is denied on {host}: the path over it is {state}')
+        wait_until(lambda: not carries(lab, 3), f'{link} is denied on {host}: no data go over it')
+        wait_until(lambda: carries(lab, 2), f'{link} is denied on {host}: data go over p1s2 as before')
+        equal(mrcctl(lab, host, 'ev', 'allow', link).returncode, 0, f'status of ev allow on {host}')
+        wait_until(lambda: carries(lab, 3), f'{link} is allowed on {host} again: data go over it')
+    flow.end()
+
+
 def must_hold(program, seconds_max, least, *words):
     """4 planes of 4 leaves and 4 spines, a cut, a lossy and a black-holed link under a running ib_write_bw."""
     lab = make_lab(program, '--hosts', '4', '--planes', '4', '--leaves', '4', '--spines', '4')
