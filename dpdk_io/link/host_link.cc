@@ -83,7 +83,9 @@ void HostLink::want_link(uint32_t slot) {
   // A ring at most: who fills it again with what is only passed over must not keep us here.
   for (uint32_t looked = 0; looked < Arena::kRingFrames && count < frames.size() && link.next(&descriptor);
        ++looked) {
-    const auto plane = static_cast<Plane>(descriptor.plane % state_.planes);  // a peer may have more
+    Plane plane = descriptor.plane;
+    if (plane >= state_.planes) [[unlikely]]  // a peer may have more
+      plane = static_cast<Plane>(plane % state_.planes);
     const bool whole = descriptor.is_whole();
     if (!whole || faulty(plane)) {
       ++(whole ? counters_.dropped_by_fault : counters_.dropped_malformed);

@@ -68,6 +68,20 @@ class FixedController {
 };
 
 class CongestionController {
+  // What std::visit() does takes a table, or checks for what cannot be.
+  template <typename Act>
+  [[gnu::always_inline]] decltype(auto) call(Act&& act) {
+    if (auto* nscc = std::get_if<Nscc>(&state_)) return act(*nscc);
+    if (auto* fixed = std::get_if<FixedController>(&state_)) return act(*fixed);
+    return act(*std::get_if<ReceiverAware>(&state_));
+  }
+  template <typename Act>
+  [[gnu::always_inline]] decltype(auto) call(Act&& act) const {
+    if (auto* nscc = std::get_if<Nscc>(&state_)) return act(*nscc);
+    if (auto* fixed = std::get_if<FixedController>(&state_)) return act(*fixed);
+    return act(*std::get_if<ReceiverAware>(&state_));
+  }
+
  public:
   // `expected_senders`: the hint of the incast degree at the target; 0 = unknown. `seed`: any number of the
   // connection's own.
@@ -87,63 +101,63 @@ class CongestionController {
   CongestionAlgorithm algorithm() const { return static_cast<CongestionAlgorithm>(state_.index()); }
 
   bool may_send(Nanoseconds now) const {
-    return std::visit([now](const auto& state) { return state.may_send(now); }, state_);
+    return call([now](const auto& state) { return state.may_send(now); });
   }
   // When may_send can turn true by time alone: the past = it is, kNever = only news from the peer can do it.
   // Belongs into the requester's next deadline.
   Nanoseconds next_send_at() const {
-    return std::visit([](const auto& state) { return state.next_send_at(); }, state_);
+    return call([](const auto& state) { return state.next_send_at(); });
   }
 
   // All sizes are nominal; see signals.h. Every byte told to on_sent is taken back exactly once: by a SACK's
   // newly_bytes, or by one of the three kinds of loss before its retransmission is sent.
   void on_sent(Nanoseconds now, uint64_t bytes) {
-    std::visit([=](auto& state) { state.on_sent(now, bytes); }, state_);
+    call([=](auto& state) { state.on_sent(now, bytes); });
   }
   void on_sack(const SackSignal& sack) {
-    std::visit([&](auto& state) { state.on_sack(sack); }, state_);
+    call([&](auto& state) { state.on_sack(sack); });
   }
   // A NACK brought the receiver's count of its senders (see ReceiverShare); SACKs have it in their penalty.
   void on_degree(Nanoseconds now, uint8_t code) {
-    std::visit([=](auto& state) { state.on_degree(now, code); }, state_);
+    call([=](auto& state) { state.on_degree(now, code); });
   }
   void on_trim_nack(Nanoseconds now, uint64_t bytes, bool last_hop) {
-    std::visit([=](auto& state) { state.on_trim_nack(now, bytes, last_hop); }, state_);
+    call([=](auto& state) { state.on_trim_nack(now, bytes, last_hop); });
   }
   void on_resource_nack(uint64_t bytes) {
-    std::visit([=](auto& state) { state.on_resource_nack(bytes); }, state_);
+    call([=](auto& state) { state.on_resource_nack(bytes); });
   }
   // A gap, or overtaken.
   void on_loss(uint64_t bytes) {
-    std::visit([=](auto& state) { state.on_loss(bytes); }, state_);
+    call([=](auto& state) { state.on_loss(bytes); });
   }
   // One packet given up by the timer.
   void on_timeout(uint64_t bytes) {
-    std::visit([=](auto& state) { state.on_timeout(bytes); }, state_);
+    call([=](auto& state) { state.on_timeout(bytes); });
   }
   // Left the network for a reason that says nothing: a port went down, a queue pair was flushed.
   void forget(uint64_t bytes) {
-    std::visit([=](auto& state) { state.forget(bytes); }, state_);
+    call([=](auto& state) { state.forget(bytes); });
   }
 
   uint64_t cwnd() const {
-    return std::visit([](const auto& state) { return state.cwnd(); }, state_);
+    return call([](const auto& state) { return state.cwnd(); });
   }
   uint64_t cwnd_max() const {
-    return std::visit([](const auto& state) { return state.cwnd_max(); }, state_);
+    return call([](const auto& state) { return state.cwnd_max(); });
   }
   // What was sent before this and lost, was lost because all of a sudden there were too many senders. It is
   // not the fault of a path.
   Nanoseconds excuses_losses_before() const {
-    return std::visit([](const auto& state) { return state.excuses_losses_before(); }, state_);
+    return call([](const auto& state) { return state.excuses_losses_before(); });
   }
   uint64_t inflight() const {
-    return std::visit([](const auto& state) { return state.inflight(); }, state_);
+    return call([](const auto& state) { return state.inflight(); });
   }
   // MRC 3.1: whether a packet of this size should ask for an answer: it closes the window, or nothing will
   // follow it for so long that the news of its SACK would be stale. Ask before on_sent.
   bool wants_answer(uint64_t bytes) const {
-    return std::visit([=](const auto& state) { return state.wants_answer(bytes); }, state_);
+    return call([=](const auto& state) { return state.wants_answer(bytes); });
   }
   bool closes_with(uint64_t bytes) const { return wants_answer(bytes); }  // its former name
 

@@ -342,7 +342,7 @@ void Engine::note_heard(size_t lane, std::span<const RxFrame> frames, Nanosecond
   Packet& packet = packet_;
   const std::span<const uint8_t> bytes{frame.data, frame.length};
   const TransportConfig& config = config_.transport;
-  DecodeError error = decode(bytes, &packet);
+  DecodeError error = decode(bytes, &packet, frame.intact);
   // MRC 7: a switch marks what it has trimmed. That mostly ends before its own headers say, but need not.
   uint8_t dscp = packet.dscp;
   const bool marked = error == DecodeError::kNone || peek_dscp(bytes, &dscp);

@@ -125,7 +125,9 @@ class Engine final : private FrameTap {
 
   // Lock-free, any thread: there is new work in the queue pair's queues.
   void ring_doorbell(QueuePair& qp);
-  bool doorbell_pending() const { return doorbells_.load(std::memory_order_relaxed) != nullptr; }
+  bool doorbell_pending(std::memory_order order = std::memory_order_relaxed) const {
+    return doorbells_.load(order) != nullptr;
+  }
   // The same for one who has the lock, and has the engine run next.
   void take_posted(QueuePair& qp) {
     schedule(qp);

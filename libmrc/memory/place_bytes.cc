@@ -72,10 +72,11 @@ size_t piece_at(const uint8_t* to, size_t left) {
       move_piece<Block>(to + 3 * kBlock, from + 3 * kBlock);
       step(4 * kBlock);
     }
-    while (bytes > kBlock) {
-      move_piece<Block>(to, from);
-      step(kBlock);
-    }
+    const size_t blocks = (bytes - 1) / kBlock;  // 0 to 3
+    if (blocks > 0) move_piece<Block>(to, from);
+    if (blocks > 1) move_piece<Block>(to + kBlock, from + kBlock);
+    if (blocks > 2) move_piece<Block>(to + 2 * kBlock, from + 2 * kBlock);
+    step(blocks * kBlock);
   }
   if (reinterpret_cast<uintptr_t>(to) % kWord == 0) {
     if (bytes > kWord) {

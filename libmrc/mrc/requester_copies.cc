@@ -2,8 +2,8 @@
 // [P] What is sent twice. A loss is heard of after a round trip, and repaired after another one.
 // Behind the end of what there is to send nothing even shows that something is missing. So where packets
 // are lost, and there is nothing new to send, what is under way goes once more, by other paths. That costs
-// what nobody else asked for: not more than a quarter above the window, and only until something is heard of
-// it.
+// what nobody else asked for: not more than is under way, not where that is more than five eighths of the
+// window, and only until something is heard of it.
 #include <algorithm>
 
 #include "libmrc/mrc/requester.h"

@@ -71,7 +71,7 @@ class SentPackets {
     for (int32_t i = 0; i < 16; i += 2) fetch_to_write(&at(next_ + i));
   }
   // A new packet goes out as next().
-  void add(const SentPacket& packet) {
+  [[gnu::always_inline]] void add(const SentPacket& packet) {
     // Not by a packet: nothing new is sent into a full window.
     assert(!full());
     make_room();

@@ -31,12 +31,13 @@ struct Ip {
 
 // The ones' complement sum does not mind byte order, so words are added as they lie in memory.
 [[gnu::always_inline]] inline bool ipv4_checksum_holds(const uint8_t* header) {
-  uint64_t sum = 0;
-  for (size_t at = 0; at < kIpv4Bytes; at += 4) {
-    uint32_t word;
-    std::memcpy(&word, header + at, sizeof word);
-    sum += word;
-  }
+  const auto word = [header](size_t at) {
+    uint32_t value;
+    std::memcpy(&value, header + at, sizeof value);
+    return uint64_t{value};
+  };
+  static_assert(kIpv4Bytes == 20);
+  uint64_t sum = word(0) + word(4) + word(8) + word(12) + word(16);
   sum = (sum & 0xFFFFFFFF) + (sum >> 32);
   sum = (sum & 0xFFFF) + (sum >> 16);
   sum = (sum & 0xFFFF) + (sum >> 16);
@@ -49,12 +50,13 @@ struct Ip {
 enum class Cut { kWhole, kTrimmed };
 
 template <Cut kCut>
-[[gnu::always_inline]] inline DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip) {
+[[gnu::always_inline]] inline DecodeError parse_ipv4(const uint8_t* at, size_t bytes, Ip* ip,
+                                                     bool intact = false) {
   if (bytes < kIpv4Bytes) return DecodeError::kTruncated;
   if (at[0] >> 4 != 4) return DecodeError::kNotIp;
   size_t length = load_be<uint16_t>(at + 2);
   if ((at[0] & 0xF) != 5 || length < kIpv4Bytes) return DecodeError::kBadIpHeader;
-  if (!ipv4_checksum_holds(at)) return DecodeError::kBadIpHeader;
+  if (!intact && !ipv4_checksum_holds(at)) return DecodeError::kBadIpHeader;
   if constexpr (kCut == Cut::kTrimmed) length = std::min(length, bytes);
   if (length > bytes) return DecodeError::kTruncated;
   if ((load_be<uint16_t>(at + 6) & 0x3FFF) != 0)
@@ -136,7 +138,8 @@ DecodeError decapsulate(Ip* ip, Packet* out) {
 }
 
 template <Cut kCut>
-[[gnu::always_inline]] inline DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out) {
+[[gnu::always_inline]] inline DecodeError parse_ip(std::span<const uint8_t> frame, Ip* ip, Packet* out,
+                                                   bool intact) {
   if (frame.size() < kEthernetBytes) return DecodeError::kTruncated;
   const uint8_t* at = frame.data() + kEthernetBytes;
   const size_t bytes = frame.size() - kEthernetBytes;
@@ -148,7 +151,7 @@ template <Cut kCut>
     error = parse_ipv6<kCut>(at, bytes, ip);
     if (error == DecodeError::kNone && ip->protocol != kProtocolUdp) error = decapsulate<kCut>(ip, out);
   } else if (type == kEtherTypeIpv4) {
-    error = parse_ipv4<kCut>(at, bytes, ip);
+    error = parse_ipv4<kCut>(at, bytes, ip, intact);
   }
   if (error != DecodeError::kNone) return error;
   if (ip->protocol != kProtocolUdp) return not_udp(*ip);
@@ -472,9 +475,9 @@ DecodeError parse_trimmed_udp(const Ip& ip) {
 
 }  // namespace
 
-[[gnu::hot]] DecodeError decode(std::span<const uint8_t> frame, Packet* out) {
+[[gnu::hot]] DecodeError decode(std::span<const uint8_t> frame, Packet* out, bool intact) {
   Ip ip;
-  if (const DecodeError error = parse_ip<Cut::kWhole>(frame, &ip, out); error != DecodeError::kNone)
+  if (const DecodeError error = parse_ip<Cut::kWhole>(frame, &ip, out, intact); error != DecodeError::kNone)
     return error;
   size_t bytes;
   if (const DecodeError error = parse_udp(ip, &bytes); error != DecodeError::kNone) return error;
@@ -488,7 +491,7 @@ DecodeError parse_trimmed_udp(const Ip& ip) {
 
 DecodeError decode_trimmed(std::span<const uint8_t> frame, Packet* out) {
   Ip ip;
-  if (const DecodeError error = parse_ip<Cut::kTrimmed>(frame, &ip, out); error != DecodeError::kNone)
+  if (const DecodeError error = parse_ip<Cut::kTrimmed>(frame, &ip, out, false); error != DecodeError::kNone)
     return error;
   if (const DecodeError error = parse_trimmed_udp(ip); error != DecodeError::kNone) return error;
   take_addresses(ip, load_be<uint16_t>(ip.payload), out);

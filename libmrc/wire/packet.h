@@ -76,8 +76,9 @@ struct Packet {
   const uint8_t* icrc_end = nullptr;
 };
 
-// Structure and lengths only; the ICRC is checked apart, because trimmed packets have none.
-[[nodiscard]] DecodeError decode(std::span<const uint8_t> frame, Packet* out);
+// Structure and lengths only; the ICRC is checked apart, because trimmed packets have none. `intact`: nothing
+// can have changed the frame on its way, so the checksum of an IPv4 header that comes first is not looked at.
+[[nodiscard]] DecodeError decode(std::span<const uint8_t> frame, Packet* out, bool intact = false);
 
 // Whether the ICRC at packet.icrc_end is that of the packet.
 [[nodiscard]] bool icrc_matches(const Packet& packet);

@@ -24,8 +24,7 @@ class Psn {
 
   // How far `a` lies after `b`, in [-2^23, 2^23).
   friend constexpr int32_t operator-(Psn a, Psn b) {
-    const uint32_t diff = (a.value_ - b.value_) & kMask;
-    return diff & 0x800000 ? static_cast<int32_t>(diff) - 0x1000000 : static_cast<int32_t>(diff);
+    return static_cast<int32_t>((a.value_ - b.value_) << 8) >> 8;  // bit 23 is the sign
   }
   friend constexpr bool operator==(Psn a, Psn b) = default;
   friend constexpr bool operator<(Psn a, Psn b) { return a - b < 0; }

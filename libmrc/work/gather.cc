@@ -5,8 +5,7 @@
 
 namespace mrc {
 
-[[gnu::hot]] CompletionStatus check_local_memory(const Context& cx, const SendRequest& request,
-                                                 const uint8_t** place) {
+CompletionStatus check_any_memory(const Context& cx, const SendRequest& request, const uint8_t** place) {
   if (place != nullptr) *place = nullptr;
   if (CompletionFaults* faults = cx.services.completions.faults(); faults != nullptr) [[unlikely]]
     if (const auto status = faults->on_request(cx.connection.local_qpn)) return *status;

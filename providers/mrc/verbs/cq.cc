@@ -197,6 +197,7 @@ void Cq::drive_others(const Shard& own) {
 }
 
 [[gnu::hot]] void Cq::on_completions(Progress& progress) {
+  if (channel == nullptr) return;
   std::unique_lock<SpinLock> several;
   if (ring.shared()) [[unlikely]]
     several = std::unique_lock(event_lock);
@@ -212,7 +213,7 @@ void Cq::drive_others(const Shard& own) {
   for (uint64_t n = first; n < pushed; ++n) {
     if (!wakes(ring.peek(n), arm)) continue;
     raise();
-    if (channel != nullptr) progress.deliver_later(channel);
+    progress.deliver_later(channel);
     return;
   }
 }

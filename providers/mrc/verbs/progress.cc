@@ -77,7 +77,8 @@ constexpr size_t kDeliveriesAtOnce = 8;
 constexpr Nanoseconds kExitPatience = 100 * kMillisecond;
 constexpr Nanoseconds kLockPatience = 10 * kMillisecond;
 
-// Of one application thread. One object: to find a thread's variables takes a call for each.
+// Of one application thread. One object, and placed with the library: to find a thread's variables takes a
+// call for each otherwise.
 struct Poller {
   Nanoseconds patience = kPatienceMin;
   Nanoseconds vain_since = 0;       // when it began to poll in vain; 0 = it does not
@@ -85,7 +86,7 @@ struct Poller {
   Nanoseconds kept_out_since =
       0;  // when it last began to find the engine with another thread; 0 = it has had it
 };
-constinit thread_local Poller t_poller;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Poller t_poller;
 
 // How long others had the CPU.
 Nanoseconds yield_for(Nanoseconds now, Nanoseconds* after) {
@@ -279,7 +280,8 @@ void Progress::found_something() {
 [[gnu::hot]] Progress::Turn Progress::turn(Nanoseconds now, Purpose purpose, QueuePair* posted) {
   Turn result;
   // A doorbell that rang while another thread held the lock must not wait for the next poll: either we see it
-  // after unlocking, or its ringer gets the lock. The fence pairs with the one behind ring_doorbell().
+  // after unlocking, or its ringer gets the lock. Unlocking and looking are in one order with the fence
+  // behind ring_doorbell().
   for (unsigned turns = 0; turns < kTurnsMax; ++turns) {
     if (!lock_.try_lock()) return result;
     result.ran = true;
@@ -287,8 +289,7 @@ void Progress::found_something() {
     result.frames += run_engine(now, purpose);
     if (purpose == Purpose::kBackground && result.frames == 0) result.deadline = engine_->next_deadline();
     unlock();
-    full_fence();
-    if (!engine_->doorbell_pending()) break;
+    if (!engine_->doorbell_pending(std::memory_order_seq_cst)) break;
   }
   return result;
 }

@@ -36,7 +36,8 @@ class EngineLock {
            !held_.exchange(true, std::memory_order_acquire);
   }
   void lock();
-  void unlock() { held_.store(false, std::memory_order_release); }
+  // In one order with what is seq_cst: who looks for doorbells then needs no fence.
+  void unlock() { held_.exchange(false, std::memory_order_seq_cst); }
   // For the holder: who only tries it does not get it next.
   bool wanted() const { return waiters_.load(std::memory_order_relaxed) != 0; }
 
