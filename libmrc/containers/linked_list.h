@@ -3,6 +3,9 @@
 // takes the same time however long the list is.
 #pragma once
 
+#include <cstddef>
+#include <utility>
+
 namespace mrc {
 
 template <typename Item>
@@ -24,6 +27,7 @@ class LinkedList {
   };
 
   bool empty() const { return first_ == nullptr; }
+  size_t size() const { return size_; }
   Item& front() const { return *first_->item_; }
   Item& back() const { return *last_->item_; }
   // The one behind the first, or null. There is a first.
@@ -35,6 +39,7 @@ class LinkedList {
     node.previous_ = last_;
     (last_ == nullptr ? first_ : last_->next_) = &node;
     last_ = &node;
+    ++size_;
   }
   void push_front(Node& node) {
     if (node.listed_) return;
@@ -42,6 +47,7 @@ class LinkedList {
     node.next_ = first_;
     (first_ == nullptr ? last_ : first_->previous_) = &node;
     first_ = &node;
+    ++size_;
   }
   Item& pop_front() {
     Node& node = *first_;
@@ -54,6 +60,7 @@ class LinkedList {
     (node.next_ == nullptr ? last_ : node.next_->previous_) = node.previous_;
     node.next_ = node.previous_ = nullptr;
     node.listed_ = false;
+    --size_;
   }
   // The first comes behind the last. There is a first.
   void rotate() {
@@ -67,6 +74,7 @@ class LinkedList {
     others.last_->next_ = first_;
     (first_ == nullptr ? last_ : first_->previous_) = others.last_;
     first_ = others.first_;
+    size_ += std::exchange(others.size_, 0);
     others.first_ = others.last_ = nullptr;
   }
   // None may come or leave meanwhile.
@@ -85,6 +93,7 @@ class LinkedList {
  private:
   Node* first_ = nullptr;
   Node* last_ = nullptr;
+  size_t size_ = 0;
 };
 
 }  // namespace mrc

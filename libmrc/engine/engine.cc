@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <new>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace {
 // Queue pairs in a row that find no room in the ports.
 constexpr uint32_t kBlockedMax = 16;
 constexpr uint32_t kBlockedWhileMoving = 2;
+// Packets that a queue pair may send in a turn on a wire, however many there are.
+constexpr size_t kTurnOnWireMin = 2;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
 // To a host that no queue pair is connected to.
@@ -432,10 +435,19 @@ void Engine::let_answer(Nanoseconds now) {
   if (const QueuePair* after = line_.second()) after->fetch();
 }
 
+bool Engine::goes_by_wire(const QueuePair& qp) const {
+  const Connection& connection = qp.connection();
+  return connection.resolved != 0 &&
+         transmitter_.is_wire(connection.lanes[static_cast<size_t>(std::countr_zero(connection.resolved))]);
+}
+
 // One turn for everyone who is in line now. But when the ports have had no room for several in a row, asking
 // all others takes longer than it takes to make room: they keep their places. The more so while frames come
-// and go. Who finds no room in the middle of a turn goes on with it next time; so does, once, the first who
-// finds none at all. Otherwise whoever is first takes all the room there is, and messages go in small pieces.
+// and go. So does, once, the first who finds no room at all; otherwise whoever is before it takes all there
+// is. To a process of this host, who finds no room in the middle of a turn goes on with it next time:
+// messages in small pieces cost cache lines. On a wire they are better: what goes to one destination in a row
+// meets what others send there, in the queue of its last hop. So there turns are the shorter the more there
+// are.
 [[gnu::hot]] void Engine::transmit(Nanoseconds now) {
   if (!answering_.empty()) let_answer(now);
   if (line_.empty()) return;
@@ -449,12 +461,15 @@ void Engine::let_answer(Nanoseconds now) {
     more = &qp != last;
     if (!line_.empty()) fetch_next();
     const uint64_t sent_before = transmitter_.frames_sent();
-    const More rest = qp.transmit(qp.turn_left_, qp.received_burst_ == burst_, services_, now);
+    const bool by_wire = goes_by_wire(qp);
+    const size_t turn =
+        by_wire ? std::max(kTurnOnWireMin, QueuePair::kTurnPackets / (line_.size() + 1)) : qp.turn_left_;
+    const More rest = qp.transmit(turn, qp.received_burst_ == burst_, services_, now);
     const uint64_t sent = transmitter_.frames_sent() - sent_before;
     blocked = rest == More::kBlocked ? blocked + 1 : 0;
     const bool alone = line_.empty();
     if (rest == More::kBlocked && !alone &&
-        (sent > 0 ? sent < qp.turn_left_ : !qp.put_off_ && !nothing_sent)) {
+        (sent > 0 ? !by_wire && sent < qp.turn_left_ : !qp.put_off_ && !nothing_sent)) {
       qp.turn_left_ = static_cast<uint16_t>(qp.turn_left_ - sent);
       qp.put_off_ = sent == 0;
       nothing_sent |= sent == 0;

@@ -208,6 +208,7 @@ class Engine final : private FrameTap {
   void serve_posted(Nanoseconds now);
   void run_timers(Nanoseconds now);
   void transmit(Nanoseconds now);
+  bool goes_by_wire(const QueuePair& qp) const;
   void schedule(QueuePair& qp);
   void let_answer(Nanoseconds now);
   void fetch_next() const;

@@ -32,7 +32,8 @@ class LoopPort : public Port, public Carrier {
   }
   MacAddress address() const override { return {}; }
   bool link_up() const override { return up; }
-  Carrier* wire() override { return this; }
+  Carrier* wire() override { return on_host ? nullptr : this; }
+  Carrier* same_host() override { return on_host ? this : nullptr; }
   bool resolve(const IpAddress&, Qpn, MacAddress* to) override {
     *to = {};
     return true;
@@ -70,6 +71,7 @@ class LoopPort : public Port, public Carrier {
   bool keeps_intact() const override { return intact; }
   uint64_t carried() const { return end_; }  // frames so far
 
+  bool on_host = false;  // a link to a process of this host, not a wire
   LoopPort* to = this;
   uint64_t drop_every = 0;
   bool intact = false;
@@ -101,8 +103,10 @@ struct Deaf : EventSink {
 class Loop {
  public:
   static constexpr ProtectionDomain kDomain{1};
-  // `intact`: the ports cannot corrupt, so that no packet has an ICRC.
-  Loop(uint32_t planes, uint32_t paths_per_plane, CongestionAlgorithm congestion, bool intact = false) {
+  // `intact`: the ports cannot corrupt, so that no packet has an ICRC. `on_host`: they are links of this
+  // host; with one plane only.
+  Loop(uint32_t planes, uint32_t paths_per_plane, CongestionAlgorithm congestion, bool intact = false,
+       bool on_host = false) {
     EngineConfig config;
     config.qpn_count = 1 << 15;
     config.transport.paths_per_plane = paths_per_plane;
@@ -112,6 +116,7 @@ class Loop {
     for (uint32_t i = 0; i < planes; ++i) {
       ports.push_back(std::make_unique<LoopPort>());
       ports.back()->intact = intact;
+      ports.back()->on_host = on_host;
       all.push_back(ports.back().get());
     }
     engine = std::make_unique<Engine>(config, all, &deaf);
