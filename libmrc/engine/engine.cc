@@ -13,7 +13,8 @@ namespace {
 // Queue pairs in a row that find no room in the ports.
 constexpr uint32_t kBlockedMax = 16;
 constexpr uint32_t kBlockedWhileMoving = 2;
-// Packets that a queue pair may send in a turn on a wire, however many there are.
+// On a wire turns get shorter when so many others wait, down to so many packets.
+constexpr size_t kManyOnWire = 4;
 constexpr size_t kTurnOnWireMin = 2;
 // Peers that the receiver-aware controller can tell apart.
 constexpr uint32_t kPeersMax = 16384;
@@ -444,10 +445,10 @@ bool Engine::goes_by_wire(const QueuePair& qp) const {
 // One turn for everyone who is in line now. But when the ports have had no room for several in a row, asking
 // all others takes longer than it takes to make room: they keep their places. The more so while frames come
 // and go. So does, once, the first who finds no room at all; otherwise whoever is before it takes all there
-// is. To a process of this host, who finds no room in the middle of a turn goes on with it next time:
-// messages in small pieces cost cache lines. On a wire they are better: what goes to one destination in a row
-// meets what others send there, in the queue of its last hop. So there turns are the shorter the more there
-// are.
+// is. Who finds no room in the middle of a turn goes on with it next time: messages in small pieces cost
+// cache lines. But not where many wait for a wire: what goes to one destination in a row meets what others
+// send there, in the queue of its last hop. So there turns are the shorter the more there are, and who had
+// one goes to the end.
 [[gnu::hot]] void Engine::transmit(Nanoseconds now) {
   if (!answering_.empty()) let_answer(now);
   if (line_.empty()) return;
@@ -461,15 +462,15 @@ bool Engine::goes_by_wire(const QueuePair& qp) const {
     more = &qp != last;
     if (!line_.empty()) fetch_next();
     const uint64_t sent_before = transmitter_.frames_sent();
-    const bool by_wire = goes_by_wire(qp);
+    const bool shares = line_.size() >= kManyOnWire && goes_by_wire(qp);
     const size_t turn =
-        by_wire ? std::max(kTurnOnWireMin, QueuePair::kTurnPackets / (line_.size() + 1)) : qp.turn_left_;
+        shares ? std::max(kTurnOnWireMin, QueuePair::kTurnPackets / (line_.size() + 1)) : qp.turn_left_;
     const More rest = qp.transmit(turn, qp.received_burst_ == burst_, services_, now);
     const uint64_t sent = transmitter_.frames_sent() - sent_before;
     blocked = rest == More::kBlocked ? blocked + 1 : 0;
     const bool alone = line_.empty();
     if (rest == More::kBlocked && !alone &&
-        (sent > 0 ? !by_wire && sent < qp.turn_left_ : !qp.put_off_ && !nothing_sent)) {
+        (sent > 0 ? !shares && sent < qp.turn_left_ : !qp.put_off_ && !nothing_sent)) {
       qp.turn_left_ = static_cast<uint16_t>(qp.turn_left_ - sent);
       qp.put_off_ = sent == 0;
       nothing_sent |= sent == 0;
