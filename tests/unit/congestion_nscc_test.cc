@@ -315,6 +315,22 @@ TEST(NsccQuickAdapt, NotWithoutTrouble) {
   EXPECT_EQ(nscc.cwnd(), 225'000u) << "a sender with little to say";
 }
 
+// [P] Who waits for one lost packet, and has nothing else to send, gets little through, too.
+TEST(NsccQuickAdapt, NotWhereHardlyAnythingWasLost) {
+  constexpr uint64_t kThrough = 24'000;
+  for (const uint64_t lost : {kThrough / 10, kThrough / 8}) {
+    Nscc nscc = make();
+    nscc.on_sent(0, kThrough + lost);
+    nscc.on_loss(lost);
+    nscc.on_sack(sack(0, kThrough / 2, 0));
+    nscc.on_sack(sack(kQaWindow, kThrough / 2, 0));
+    if (lost < kThrough / 8)
+      EXPECT_GT(nscc.cwnd(), 200'000u);
+    else
+      EXPECT_EQ(nscc.cwnd(), kThrough);
+  }
+}
+
 TEST(NsccQuickAdapt, IgnoresWhatWasOnItsWay) {
   NsccConfig config = reference();
   config.eta = 0;
