@@ -13,7 +13,14 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-enum { IPV6_BYTES = 40, NEXT_UDP = 17, NEXT_IPV6 = 41, ROCE_PORT = 4791, PRINTED_PORT = 4971, NS_PER_MBIT_BYTE = 8000 };
+enum {
+  IPV6_BYTES = 40,
+  NEXT_UDP = 17,
+  NEXT_IPV6 = 41,
+  ROCE_PORT = 4791,
+  PRINTED_PORT = 4971,
+  NS_PER_MBIT_BYTE = 8000
+};
 
 struct queue {
   struct bpf_spin_lock lock;
