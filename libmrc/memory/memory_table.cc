@@ -35,7 +35,7 @@ MemoryTable::MemoryTable(RandomSource& random, uint32_t regions_max)
 
 // Of zeroes that the system need not write before they are used.
 MemoryTable::Places MemoryTable::make_places(size_t count) {
-  Places places(static_cast<MemoryRegion**>(std::calloc(count, sizeof(MemoryRegion*))));
+  Places places(static_cast<MemoryRegion**>(std::calloc(count, sizeof(void*))));
   if (places == nullptr) throw std::bad_alloc();  // Not by a packet: who registers memory.
   return places;
 }
