@@ -116,7 +116,6 @@ QueuePair* Engine::end_create(const Birth& birth, std::unique_ptr<QueuePair> bor
   queue_pairs_[birth.slot] = std::move(born);
   qp->news_heard_ = news_number_;  // what it is connected with later is not older
   alive_.push_back(qp->alive_);
-  ++alive_count_;
   return qp;
 }
 
@@ -135,7 +134,6 @@ std::unique_ptr<QueuePair> Engine::take_out(QueuePair* qp) {
   if (faults_ != nullptr) faults_->forget(qp->qpn());
   groups_.detach_all(qp);
   alive_.remove(qp->alive_);
-  --alive_count_;
   taken_[slot_of(*qp)] = false;
   return std::move(queue_pairs_[slot_of(*qp)]);
 }

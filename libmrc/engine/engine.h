@@ -156,7 +156,7 @@ class Engine final : private FrameTap {
   // Its queue pairs by place, in order of their numbers; null: there is none.
   uint32_t places() const { return static_cast<uint32_t>(queue_pairs_.size()); }
   QueuePair* at(uint32_t place) { return queue_pairs_[place].get(); }
-  size_t queue_pairs() const { return alive_count_; }
+  size_t queue_pairs() const { return alive_.size(); }
   // Of the connected queue pairs.
   const PathTotals& paths() const { return path_totals_; }
 
@@ -251,7 +251,6 @@ class Engine final : private FrameTap {
   std::vector<bool> taken_;                              // slots; some of them by queue pairs to come
   // All of them; those that have not heard the newest news come first.
   LinkedList<QueuePair> alive_;
-  size_t alive_count_ = 0;
   PathTotals path_totals_;
   uint32_t next_slot_ = 0;
   uint32_t connected_ = 0;

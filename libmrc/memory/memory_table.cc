@@ -218,8 +218,8 @@ bool MemoryTable::remove(MemoryKey key) {
 bool MemoryTable::lose(const void* place) {
   const auto* at = static_cast<const uint8_t*>(place);
   bool found = false;
-  for (size_t place = 0; place < places(); ++place) {
-    MemoryRegion* region = places_[place];
+  for (size_t i = 0; i < places(); ++i) {
+    MemoryRegion* region = places_[i];
     if (region == nullptr || region->kind == MemoryKind::kNothing) continue;
     // Wraps where the region is behind that place. What is not bound has no bytes.
     if (reinterpret_cast<uintptr_t>(at) - reinterpret_cast<uintptr_t>(region->base) >= region->bytes)
