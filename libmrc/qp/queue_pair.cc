@@ -66,22 +66,6 @@ QueuePair::QueuePair(const QueuePairConfig& config, Qpn qpn, uint64_t seed)
   if (config.type == QueuePairType::kRaw) transport_.make<RawPackets>(qpn);
 }
 
-Context QueuePair::context(Services& services, Nanoseconds now) {
-  return {connection_,
-          paths_,
-          send_queue_,
-          receive_queue_,
-          config_.shared_receives,
-          config_.send_completions,
-          config_.receive_completions,
-          peer() != nullptr ? peer()->index : 0,
-          config_.signal_all,
-          state_under_lock() == QueuePairState::kReadyToSend,
-          services,
-          trace_,
-          now};
-}
-
 // ---------------------------------------------------------------------------------------- state machine
 
 // Whether the transition is one, and everything it needs is there and in range (IBTA 11.2.4.2).

@@ -268,4 +268,21 @@ class QueuePair {
   QueuePair* next_doorbell_ = nullptr;
 };
 
+// Here, for every packet that arrives has one.
+inline Context QueuePair::context(Services& services, Nanoseconds now) {
+  return {connection_,
+          paths_,
+          send_queue_,
+          receive_queue_,
+          config_.shared_receives,
+          config_.send_completions,
+          config_.receive_completions,
+          peer() != nullptr ? peer()->index : 0,
+          config_.signal_all,
+          state_under_lock() == QueuePairState::kReadyToSend,
+          services,
+          trace_,
+          now};
+}
+
 }  // namespace mrc
