@@ -8,7 +8,6 @@
 #include "libmrc/mrc/lane_room.h"
 #include "libmrc/work/gather.h"
 #include "libmrc/work/message_form.h"
-#include "libmrc/work/request_completion.h"
 
 namespace mrc {
 
@@ -37,17 +36,16 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
 }
 
 [[gnu::hot]] bool Requester::has_work(const Context& cx) const {
-  if (failure_ || response_fault_ || cx.now < not_ready_until_ || tries_whether_ready()) return false;
+  if (failure() || response_fault_ || cx.now < not_ready_until_ || tries_whether_ready()) return false;
   if (lost_within_mpr() || copies_due_) return true;
   if (window_full()) return false;
   if (started_ || next_response_ != answers_->owed.tail()) return true;
-  return cx.start_requests && !local_error_ && cursor_ != cx.send_queue.tail() &&
-         may_start(cx, cx.send_queue.at(cursor_));
+  return cx.start_requests && !requests_.next_failed() && requests_.has_next(cx) &&
+         may_start(cx, requests_.next_request(cx));
 }
 
 bool Requester::next_writes_immediate(const Context& cx) const {
-  return !started_ && cursor_ != cx.send_queue.tail() &&
-         cx.send_queue.at(cursor_).operation == Operation::kWriteImm;
+  return !started_ && requests_.has_next(cx) && requests_.next_request(cx).operation == Operation::kWriteImm;
 }
 
 [[gnu::hot]] Requester::Burst Requester::transmit(Context& cx, size_t budget, PathId first_path) {
@@ -67,7 +65,7 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     const auto plane = static_cast<Plane>(std::countr_zero(planes));
     if (sent_.in_flight_by(plane) >= share_max) usable &= ~(PlaneMask{1} << plane);
   }
-  while (burst.packets < budget && !failure_ && !response_fault_) {
+  while (burst.packets < budget && !failure() && !response_fault_) {
     if (tries_whether_ready()) break;
     if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
       put_off_copies(cx.now);
@@ -76,7 +74,7 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     }
     const bool again = lost_within_mpr();
     const bool copy = !again && !prepare_next_message(cx);
-    if (copy && (failure_ || !find_copy(cx))) break;
+    if (copy && (failure() || !find_copy(cx))) break;
     PathId path = std::exchange(first_path, kNoPath);
     if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0) path = cx.paths.select(usable);
     if (path == kNoPath && copy) {
@@ -159,16 +157,14 @@ bool Requester::start_response(Context& cx) {
   return true;
 }
 
-// What the order of operations demands of the request at the cursor.
+// What the order of operations, the peer and what is under way demand of the next request.
 [[gnu::hot]] bool Requester::may_start(const Context& cx, const SendRequest& request) const {
-  // What is under way may still have to be sent again from memory that a local operation takes away.
-  if (is_local(request.operation)) return cx.send_queue.head() == cursor_;
-  if (!is_strict_mrc(request.operation) && cx.connection.extension == PeerExtension::kUnknown) return false;
-  // MRC 12.R4, 2: never more than max_wimm in flight.
-  if (consumes_receive(request.operation) && consuming_ >= cx.connection.immediates_max) return false;
-  if (awaits_answer(request.operation) && answers_->awaited.outstanding() >= cx.connection.reads_max)
+  const Operation operation = request.operation;
+  if (!is_strict_mrc(operation) && !is_local(operation) && cx.connection.extension == PeerExtension::kUnknown)
     return false;
-  return (request.flags & kFence) == 0 || answers_->awaited.outstanding() == 0;
+  // MRC 12.R4, 2: never more than max_wimm in flight.
+  if (consumes_receive(operation) && consuming_ >= cx.connection.immediates_max) return false;
+  return requests_.may_start(cx, request, answers_->awaited.outstanding());
 }
 
 CompletionStatus Requester::check(const Context& cx, const SendRequest& request) {
@@ -179,43 +175,26 @@ CompletionStatus Requester::check(const Context& cx, const SendRequest& request)
   return check_local_memory(cx, request, &place_);
 }
 
-// Does the local operations that are next in the queue. False: one of them failed, or must wait.
-bool Requester::pass_local_operations(Context& cx) {
-  while (cursor_ != cx.send_queue.tail() && is_local(cx.send_queue.at(cursor_).operation)) {
-    const SendRequest& request = cx.send_queue.at(cursor_);
-    if (!may_start(cx, request)) return false;
-    const CompletionStatus status = carry_out_locally(cx, request);
-    if (status != CompletionStatus::kSuccess) {
-      fail_locally(cx, status);
-      return false;
-    }
-    ++cx.services.counters.messages_completed;
-    complete_oldest_request(cx);
-    ++cursor_;
-  }
-  return !failure_;
-}
-
 bool Requester::start_request(Context& cx) {
-  if (!cx.start_requests || local_error_ || cursor_ == cx.send_queue.tail()) return false;
-  if (is_local(cx.send_queue.at(cursor_).operation)) [[unlikely]]
-    if (!pass_local_operations(cx) || cursor_ == cx.send_queue.tail()) return false;
-  SendRequest& request = cx.send_queue.at(cursor_);
+  if (!cx.start_requests || requests_.next_failed() || !requests_.has_next(cx)) return false;
+  if (is_local(requests_.next_request(cx).operation)) [[unlikely]]
+    if (!requests_.pass_local_operations(cx) || !requests_.has_next(cx)) return false;
+  SendRequest& request = requests_.next_request(cx);
   if (!may_start(cx, request)) return false;
   const CompletionStatus status = check(cx, request);
   if (status != CompletionStatus::kSuccess) {
-    fail_locally(cx, status);
+    requests_.fail_next(cx, status);
     return false;
   }
   if (awaits_answer(request.operation)) {
     if (!answers_->awaited.has_memory()) {
-      fail_locally(cx, CompletionStatus::kGeneralError);
+      requests_.fail_next(cx, CompletionStatus::kGeneralError);
       return false;
     }
-    if (!answers_->awaited.add(msn_, cursor_)) return false;
+    if (!answers_->awaited.add(msn_, requests_.next())) return false;
   }
   Message& message = message_at(message_);
-  message = {false, cursor_, sent_.next(), sent_.next(), request.bytes, msn_, receive_msn_};
+  message = {false, requests_.next(), sent_.next(), sent_.next(), request.bytes, msn_, receive_msn_};
   if (!awaits_answer(request.operation))
     message.last_psn =
         message.first_psn + static_cast<int32_t>(packet_count(request.bytes, cx.connection.mtu) - 1);
@@ -228,16 +207,10 @@ bool Requester::start_request(Context& cx) {
     ++receive_msn_;
     ++consuming_;
   }
-  ++cursor_;
+  requests_.start();
   started_ = true;
   offset_ = 0;
   return true;
-}
-
-// The request at the cursor cannot be sent. What is before it completes first.
-void Requester::fail_locally(Context& cx, CompletionStatus status) {
-  local_error_ = status;
-  if (cx.send_queue.head() == cursor_) failure_ = status;
 }
 
 // ------------------------------------------------------------------------------------------ sending packets
@@ -288,7 +261,7 @@ void Requester::fail_locally(Context& cx, CompletionStatus status) {
 // Whether something could be sent right behind the message being sent.
 bool Requester::can_follow(const Context& cx) const {
   if (next_response_ != answers_->owed.tail()) return true;
-  return cursor_ != cx.send_queue.tail() && may_start(cx, cx.send_queue.at(cursor_));
+  return requests_.has_next(cx) && may_start(cx, requests_.next_request(cx));
 }
 
 // MRC 3.4: the same packet on a fresh path, marked as a retransmission.

@@ -23,6 +23,7 @@
 #include "libmrc/reliability/sent_packets.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
+#include "libmrc/work/request_order.h"
 
 namespace mrc {
 
@@ -31,7 +32,7 @@ class Requester {
   explicit Requester(Answers& answers) : answers_(&answers) {}  // which outlive it
   // `control` is the peer's or the queue pair's own, `losses` the peer's; both outlive the requester.
   void reset(const TransportConfig& config, CongestionController* control, LossMemory* losses, Psn first);
-  void skip_to(uint64_t send_index) { cursor_ = send_index; }  // requests before it are gone
+  void skip_to(uint64_t send_index) { requests_.skip_to(send_index); }  // requests before it are gone
   // Takes what is in flight out of congestion control's books; nothing will be heard of it any more.
   void abandon();
   RetryPolicy& retry() { return retry_; }
@@ -69,7 +70,7 @@ class Requester {
   void on_port_down(Context& cx, Plane plane);
 
   // Set when the connection cannot go on: the status of the oldest request that is not complete.
-  std::optional<CompletionStatus> failure() const { return failure_; }
+  std::optional<CompletionStatus> failure() const { return requests_.failure(); }
   // Set when the memory of an answer has gone: the PSN of the peer's request.
   std::optional<Psn> response_fault() const { return response_fault_; }
   // Completes everything that is left: the oldest with `first`, the rest as flushed.
@@ -78,8 +79,8 @@ class Requester {
   bool has_work(const Context& cx) const;  // whatever the window says
   // Whether the next request waits until it is known what the peer speaks.
   bool awaits_negotiation(const Context& cx) const {
-    if (cx.connection.extension != PeerExtension::kUnknown || cursor_ == cx.send_queue.tail()) return false;
-    const Operation next = cx.send_queue.at(cursor_).operation;
+    if (cx.connection.extension != PeerExtension::kUnknown || !requests_.has_next(cx)) return false;
+    const Operation next = requests_.next_request(cx).operation;
     return !is_local(next) && !is_strict_mrc(next);
   }
   // Into the cache: where the next packets are noted down.
@@ -94,7 +95,7 @@ class Requester {
   void set_mpr(uint32_t packets) { mpr_ = packets; }
   bool wants_to_send(const Context& cx) const { return has_work(cx) && control_->may_send(cx.now); }
   // No request is under way (those not started do not count).
-  bool drained(const Context& cx) const { return !started_ && cx.send_queue.head() == cursor_; }
+  bool drained(const Context& cx) const { return !started_ && requests_.all_done(cx); }
   Nanoseconds next_deadline() const;
 
   // What it waits for, for whoever looks into a connection that does not move.
@@ -153,11 +154,9 @@ class Requester {
   uint64_t plane_share_max(const Context& cx) const;
   bool prepare_next_message(Context& cx);
   bool start_response(Context& cx);
-  bool pass_local_operations(Context& cx);
   bool start_request(Context& cx);
   bool may_start(const Context& cx, const SendRequest& request) const;
   CompletionStatus check(const Context& cx, const SendRequest& request);
-  void fail_locally(Context& cx, CompletionStatus status);
   bool send_new(Context& cx, PathId path, uint8_t* buffer);
   bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
   bool can_follow(const Context& cx) const;
@@ -235,7 +234,6 @@ class Requester {
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
-  void complete_oldest_request(Context& cx);
   void heard(Context& cx);
   void tell_control(Context& cx, SackSignal signal);
 
@@ -284,7 +282,7 @@ class Requester {
   bool started_ = false;           // it has its PSNs
   // Its data, if they are in one piece, and that was looked at in this turn.
   const uint8_t* place_ = nullptr;
-  uint64_t cursor_ = 0;         // send queue index of the next request to start
+  RequestOrder requests_;
   uint64_t next_response_ = 0;  // response queue index of the next answer to start
   uint32_t unfinished_ = 0;     // requests of which something was sent, not complete
   uint32_t unanswered_ = 0;     // requests of which everything was sent, not complete
@@ -342,8 +340,6 @@ class Requester {
   std::vector<Probe> probes_;             // by the low bits of their id; none until there is one
   Nanoseconds next_path_probe_ = kNever;  // mirror of the path set's
 
-  std::optional<CompletionStatus> local_error_;  // of the request at cursor_; reported in its turn
-  std::optional<CompletionStatus> failure_;
   std::optional<Psn> response_fault_;
 };
 

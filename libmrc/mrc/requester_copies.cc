@@ -94,7 +94,7 @@ bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
       std::min<Nanoseconds>((cx.now - packet.sent_at) / copy_delay() + 1, kCopiedAfterMax));
   if (!write_again(cx, message_at(packet.request), psn, path, buffer)) {
     // Its memory has gone. That is no fault before it is known to be needed.
-    failure_.reset();
+    requests_.excuse();
     response_fault_.reset();
     return false;
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "libmrc/mrc/requester.h"
-#include "libmrc/work/request_completion.h"
 #include "libmrc/work/rnr_timer.h"
 
 namespace mrc {
@@ -246,7 +245,7 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   }
   heard(cx);
   if (neth.reason == NackReason::kUnexpectedEvent) {
-    failure_ = CompletionStatus::kRemoteOperationError;
+    requests_.fail(CompletionStatus::kRemoteOperationError);
     return;
   }
   if (!sent_.lose(neth.psn)) return;
@@ -264,7 +263,7 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   trimmed ? control_->on_trim_nack(cx.now, bytes, last_hop) : control_->on_resource_nack(bytes);
   if (!trimmed && !retry_.charge()) {
     ++cx.services.counters.retry_exceeded;
-    failure_ = CompletionStatus::kRetryExceeded;
+    requests_.fail(CompletionStatus::kRetryExceeded);
   }
 }
 
@@ -311,13 +310,13 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   if (unfinished_ == 0 || psn < cx.send_queue.at(head).first_psn) return;  // an old one
   switch (packet.aeth.syndrome) {
     case Aeth::kNakRemoteAccess:
-      failure_ = CompletionStatus::kRemoteAccessError;
+      requests_.fail(CompletionStatus::kRemoteAccessError);
       break;
     case Aeth::kNakInvalidRequest:
-      failure_ = CompletionStatus::kRemoteInvalidRequest;
+      requests_.fail(CompletionStatus::kRemoteInvalidRequest);
       break;
     default:
-      failure_ = CompletionStatus::kRemoteOperationError;
+      requests_.fail(CompletionStatus::kRemoteOperationError);
       break;
   }
 }
@@ -328,7 +327,7 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
     return;
   ++cx.services.counters.not_ready_received;
   if (cx.connection.rnr_retry != kRnrForEver && not_ready_count_ >= cx.connection.rnr_retry) {
-    failure_ = CompletionStatus::kRnrRetryExceeded;
+    requests_.fail(CompletionStatus::kRnrRetryExceeded);
     return;
   }
   ++not_ready_count_;
@@ -383,7 +382,7 @@ void Requester::on_answer(Context& cx, uint16_t msn) {
 // answer.
 void Requester::complete_ready(Context& cx) {
   uint64_t head = cx.send_queue.head();
-  while (head != cursor_) {
+  while (head != requests_.next()) {
     const SendRequest& request = cx.send_queue.at(head);
     const bool ready = awaits_answer(request.operation) ? request.answered
                                                         : acknowledged_ && request.last_psn <= *acknowledged_;
@@ -391,16 +390,10 @@ void Requester::complete_ready(Context& cx) {
     if (consumes_receive(request.operation)) --consuming_;
     --unfinished_;
     --unanswered_;
-    ++cx.services.counters.messages_completed;
-    complete_oldest_request(cx);
+    requests_.complete_oldest(cx);
     moved_at_ = cx.now;
     ++head;
   }
-  if (local_error_ && head == cursor_) failure_ = local_error_;
-}
-
-void Requester::complete_oldest_request(Context& cx) {
-  if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
 }
 
 void Requester::abandon() {
@@ -416,12 +409,10 @@ void Requester::abandon() {
 
 void Requester::flush(Context& cx, CompletionStatus first) {
   abandon();
-  if (!flush_requests(cx, first)) failure_ = CompletionStatus::kGeneralError;
-  cursor_ = cx.send_queue.head();
+  requests_.flush(cx, first);
   started_ = stranded_ = held_up_ = false;
   unfinished_ = unanswered_ = 0;
   consuming_ = 0;
-  local_error_.reset();
   next_response_ = answers_->owed.tail();
   answers_->owed.release(next_response_);
   oldest_message_ = message_;

@@ -91,7 +91,7 @@ bool Requester::write_again(Context& cx, const Message& message, Psn psn, PathId
 
 // The memory was taken away under a request that had passed its check.
 bool Requester::lose_memory() {
-  failure_ = CompletionStatus::kLocalProtectionError;
+  requests_.fail(CompletionStatus::kLocalProtectionError);
   return false;
 }
 

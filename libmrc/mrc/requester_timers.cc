@@ -36,7 +36,7 @@ constexpr uint32_t kQuestionsMax = 4;
 
 Nanoseconds Requester::next_deadline() const {
   Nanoseconds deadline = next_path_probe_;
-  if (failure_) return deadline;
+  if (failure()) return deadline;
   if (busy()) {
     deadline = std::min(deadline, quiet_.since() + silence_allowed());
     if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
@@ -69,7 +69,7 @@ bool Requester::may_take_its_time(Nanoseconds now) const {
 }
 
 void Requester::on_timer(Context& cx) {
-  if (failure_) return;
+  if (failure()) return;
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;
   const Nanoseconds timeout = retry_.timeout();
   if (busy() && timeout != 0 && cx.now >= unmoved_.since() + timeout) {
@@ -79,7 +79,7 @@ void Requester::on_timer(Context& cx) {
         sent_.in_flight() == 0 && sent_.lost() > 0 && !stranded_ && !held_up_ && may_take_its_time(cx.now);
     if (!waiting && !retry_.charge()) {
       ++cx.services.counters.retry_exceeded;
-      failure_ = CompletionStatus::kRetryExceeded;
+      requests_.fail(CompletionStatus::kRetryExceeded);
       return;
     }
     for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn)

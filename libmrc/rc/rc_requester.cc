@@ -6,7 +6,6 @@
 #include "libmrc/rc/rc_path.h"
 #include "libmrc/work/gather.h"
 #include "libmrc/work/message_form.h"
-#include "libmrc/work/request_completion.h"
 
 namespace mrc {
 
@@ -38,7 +37,7 @@ RcRequester::Burst RcRequester::transmit(Context& cx, size_t budget) {
     return burst;
   }
   size_t room = rc_room(cx);
-  while (burst.packets < budget && !failure_ && prepare(cx)) {
+  while (burst.packets < budget && !failure() && prepare(cx)) {
     uint8_t* buffer = room > 0 ? rc_begin(cx) : nullptr;
     if (buffer == nullptr) {
       hold_up(cx);
@@ -54,10 +53,10 @@ RcRequester::Burst RcRequester::transmit(Context& cx, size_t budget) {
 }
 
 bool RcRequester::has_work(const Context& cx) const {
-  if (failure_ || cx.now < not_ready_until_) return false;
+  if (failure() || cx.now < not_ready_until_) return false;
   if (going_back()) return !held_back();
   if (in_flight() >= window_) return false;
-  return cursor_ != started_ || (!local_error_ && may_start(cx, started_));
+  return cursor_ != requests_.next() || (!requests_.next_failed() && may_start_next(cx));
 }
 
 // ------------------------------------------------------------------------------------- starting requests
@@ -66,24 +65,17 @@ bool RcRequester::has_work(const Context& cx) const {
 bool RcRequester::prepare(Context& cx) {
   if (going_back()) return !held_back();
   if (in_flight() >= window_) return false;
-  return cursor_ != started_ || start_request(cx);
+  return cursor_ != requests_.next() || start_request(cx);
 }
 
-bool RcRequester::may_start(const Context& cx, uint64_t index) const {
-  if (!cx.start_requests || index == cx.send_queue.tail()) return false;
-  const SendRequest& request = cx.send_queue.at(index);
-  // What is under way may still have to be sent again from memory that a local operation takes away.
-  if (is_local(request.operation)) return cx.send_queue.head() == index;
-  if (awaits_answer(request.operation)) {
-    // IBTA 9.7.3: no more than the peer can answer at a time.
-    if (answers_awaited_ >= cx.connection.reads_max) return false;
-    if (request.operation == Operation::kRead &&
-        static_cast<uint32_t>(next_ - oldest_) + packet_count(request.bytes, cx.connection.mtu) >
-            2 * kPsnsMax - 1)
-      return false;
-  }
-  // IBTA 10.8.3.3: a fence waits for all READs and atomics before it.
-  return (request.flags & kFence) == 0 || answers_awaited_ == 0;
+bool RcRequester::may_start_next(const Context& cx) const {
+  if (!cx.start_requests || !requests_.has_next(cx)) return false;
+  const SendRequest& request = requests_.next_request(cx);
+  if (request.operation == Operation::kRead &&
+      static_cast<uint32_t>(next_ - oldest_) + packet_count(request.bytes, cx.connection.mtu) >
+          2 * kPsnsMax - 1)
+    return false;
+  return requests_.may_start(cx, request, answers_awaited_);
 }
 
 CompletionStatus RcRequester::check(const Context& cx, const SendRequest& request) const {
@@ -91,39 +83,23 @@ CompletionStatus RcRequester::check(const Context& cx, const SendRequest& reques
   return check_local_memory(cx, request);
 }
 
-// Does the local operations that are next in the queue. False: one of them failed, or must wait.
-bool RcRequester::pass_local_operations(Context& cx) {
-  while (started_ != cx.send_queue.tail() && is_local(cx.send_queue.at(started_).operation)) {
-    if (!may_start(cx, started_)) return false;
-    const SendRequest& request = cx.send_queue.at(started_);
-    const CompletionStatus status = carry_out_locally(cx, request);
-    if (status != CompletionStatus::kSuccess) {
-      local_error_ = failure_ = status;
-      return false;
-    }
-    ++cx.services.counters.messages_completed;
-    if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
-    cursor_ = ++started_;
-  }
-  return !failure_;
-}
-
 // IBTA 9.7.3: every packet of a message has a PSN; a READ has as many as its response has packets.
 bool RcRequester::start_request(Context& cx) {
-  if (local_error_ || !pass_local_operations(cx) || !may_start(cx, started_)) return false;
-  SendRequest& request = cx.send_queue.at(started_);
+  if (!cx.start_requests || requests_.next_failed()) return false;
+  const bool passed = requests_.pass_local_operations(cx);
+  cursor_ = requests_.next();
+  if (!passed || !may_start_next(cx)) return false;
+  SendRequest& request = requests_.next_request(cx);
   const CompletionStatus status = check(cx, request);
   if (status != CompletionStatus::kSuccess) {
-    // What is before it completes first.
-    local_error_ = status;
-    if (cx.send_queue.head() == started_) failure_ = status;
+    requests_.fail_next(cx, status);
     return false;
   }
   const uint32_t psns = is_atomic(request.operation) ? 1 : packet_count(request.bytes, cx.connection.mtu);
   request.first_psn = next_;
   request.last_psn = next_ + static_cast<int32_t>(psns - 1);
   if (awaits_answer(request.operation)) ++answers_awaited_;
-  ++started_;
+  requests_.start();
   return true;
 }
 
@@ -164,8 +140,7 @@ bool RcRequester::wants_acknowledgement(const Context& cx, const SendRequest& re
   if (!going_back() && in_flight() + 1 >= window_) return true;
   if (!last) return false;
   if (cx.signal_all || (request.flags & kSignaled) != 0 || awaits_answer(request.operation)) return true;
-  const uint64_t following = cursor_ + 1;
-  return following == started_ && !may_start(cx, following);
+  return cursor_ + 1 == requests_.next() && !may_start_next(cx);
 }
 
 // IBTA A19: eight bytes behind a RETH.
@@ -178,7 +153,7 @@ bool RcRequester::write_atomic_write(Context& cx, const SendRequest& request, ui
   frame.add(Reth{request.remote_address, request.remote_key, kBytes});
   frame.end_headers();
   if (!gather(cx, request, 0, kBytes, &frame)) {
-    failure_ = CompletionStatus::kLocalProtectionError;
+    requests_.fail(CompletionStatus::kLocalProtectionError);
     return false;
   }
   unasked_ = 0;
@@ -241,7 +216,7 @@ bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t*
   if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
   frame.end_headers();
   if (!gather(cx, request, offset, bytes, &frame)) {
-    failure_ = CompletionStatus::kLocalProtectionError;
+    requests_.fail(CompletionStatus::kLocalProtectionError);
     return false;
   }
   unasked_ = bth.ack_request ? 0 : unasked_ + 1;

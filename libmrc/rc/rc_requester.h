@@ -14,14 +14,18 @@
 #include "libmrc/reliability/retry.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
+#include "libmrc/work/request_order.h"
 
 namespace mrc {
 
 class RcRequester {
  public:
   void reset(const TransportConfig& config, Psn first);
-  void skip_to(uint64_t send_index) { cursor_ = started_ = send_index; }  // requests before it are gone
-  void abandon() {}                                                       // nothing is in anybody's books
+  void skip_to(uint64_t send_index) {  // requests before it are gone
+    cursor_ = send_index;
+    requests_.skip_to(send_index);
+  }
+  void abandon() {}  // nothing is in anybody's books
   RetryPolicy& retry() { return retry_; }
 
   struct Burst {
@@ -37,12 +41,12 @@ class RcRequester {
   void on_pause(Nanoseconds away, Nanoseconds now) { unmoved_.excuse(away, now, retry_.timeout()); }
 
   // Set when the connection cannot go on: the status of the oldest request that is not complete.
-  std::optional<CompletionStatus> failure() const { return failure_; }
+  std::optional<CompletionStatus> failure() const { return requests_.failure(); }
   void flush(Context& cx, CompletionStatus first);
 
   bool has_work(const Context& cx) const;
   // No request is under way (those not started do not count).
-  bool drained(const Context& cx) const { return cx.send_queue.head() == started_; }
+  bool drained(const Context& cx) const { return requests_.all_done(cx); }
   Nanoseconds next_deadline() const;
   Psn oldest() const { return oldest_; }  // the first that is not acknowledged
   const RetransmitCounts& retransmits() const { return retransmits_; }
@@ -50,9 +54,8 @@ class RcRequester {
  private:
   // Sending.
   bool prepare(Context& cx);
-  bool may_start(const Context& cx, uint64_t index) const;
+  bool may_start_next(const Context& cx) const;
   CompletionStatus check(const Context& cx, const SendRequest& request) const;
-  bool pass_local_operations(Context& cx);
   bool start_request(Context& cx);
   bool send_packet(Context& cx, uint8_t* buffer);
   bool wants_acknowledgement(const Context& cx, const SendRequest& request, bool last) const;
@@ -83,11 +86,11 @@ class RcRequester {
   RetryPolicy retry_;
   uint32_t window_ = 0;  // packets
 
-  Psn oldest_;            // the first that is not acknowledged (or, of a READ, not answered)
-  Psn next_;              // the first that was never sent
-  Psn at_;                // the next to send: next_, or less while going back
-  uint64_t cursor_ = 0;   // send queue index of the request that holds at_
-  uint64_t started_ = 0;  // send queue index of the first request that has no PSNs yet
+  Psn oldest_;  // the first that is not acknowledged (or, of a READ, not answered)
+  Psn next_;    // the first that was never sent
+  Psn at_;      // the next to send: next_, or less while going back
+  RequestOrder requests_;
+  uint64_t cursor_ = 0;  // send queue index of the request that holds at_
   uint32_t answers_awaited_ = 0;
   uint32_t answer_psns_ = 0;   // PSNs in [oldest_, next_) that belong to READs and atomics
   uint32_t unasked_ = 0;       // packets since an acknowledgement was asked for
@@ -103,9 +106,6 @@ class RcRequester {
   uint32_t not_ready_count_ = 0;
   std::optional<Psn> implied_at_;  // an answer was found missing here, and has been asked for again
   bool refused_ = false;  // a NAK that ends the connection has come, but an answer before it is missing
-
-  std::optional<CompletionStatus> local_error_;  // of the request at started_; reported in its turn
-  std::optional<CompletionStatus> failure_;
 };
 
 }  // namespace mrc

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "libmrc/rc/rc_requester.h"
-#include "libmrc/work/request_completion.h"
 #include "libmrc/work/rnr_timer.h"
 #include "libmrc/work/scatter.h"
 
@@ -42,7 +41,7 @@ void RcRequester::on_acknowledge(Context& cx, const Packet& packet) {
     }
     return;
   }
-  if (failure_) return;
+  if (failure()) return;
   if (aeth.is_rnr_nak()) {
     on_not_ready(cx, aeth.rnr_timer());
   } else if (aeth.syndrome == Aeth::kNakSequenceError) {
@@ -57,13 +56,13 @@ void RcRequester::on_acknowledge(Context& cx, const Packet& packet) {
 void RcRequester::on_refusal(const Aeth& aeth) {
   switch (aeth.syndrome) {
     case Aeth::kNakRemoteAccess:
-      failure_ = CompletionStatus::kRemoteAccessError;
+      requests_.fail(CompletionStatus::kRemoteAccessError);
       break;
     case Aeth::kNakInvalidRequest:
-      failure_ = CompletionStatus::kRemoteInvalidRequest;
+      requests_.fail(CompletionStatus::kRemoteInvalidRequest);
       break;
     default:
-      failure_ = CompletionStatus::kRemoteOperationError;
+      requests_.fail(CompletionStatus::kRemoteOperationError);
       break;
   }
 }
@@ -73,7 +72,7 @@ void RcRequester::on_refusal(const Aeth& aeth) {
 bool RcRequester::acknowledge_up_to(Context& cx, Psn psn) {
   const Psn before = oldest_;
   bool whole = true;
-  while (busy() && oldest_ <= psn && !failure_) {
+  while (busy() && oldest_ <= psn && !failure()) {
     const SendRequest& request = cx.send_queue.at(cx.send_queue.head());
     if (awaits_answer(request.operation)) {
       whole = false;
@@ -92,11 +91,8 @@ bool RcRequester::acknowledge_up_to(Context& cx, Psn psn) {
 
 // The oldest request is done: in order, because PSNs are.
 void RcRequester::finish_oldest(Context& cx) {
-  const uint64_t head = cx.send_queue.head();
-  if (awaits_answer(cx.send_queue.at(head).operation)) --answers_awaited_;
-  ++cx.services.counters.messages_completed;
-  if (!complete_oldest(cx, CompletionStatus::kSuccess)) failure_ = CompletionStatus::kGeneralError;
-  if (local_error_ && head + 1 == started_) failure_ = local_error_;
+  if (awaits_answer(cx.send_queue.at(cx.send_queue.head()).operation)) --answers_awaited_;
+  requests_.complete_oldest(cx);
 }
 
 void RcRequester::progressed(Context& cx) {
@@ -132,7 +128,7 @@ void RcRequester::on_answer(Context& cx, const Packet& packet) {
     implied_nak(cx);
     return;
   }
-  if (failure_ || psn != oldest_) return;
+  if (failure() || psn != oldest_) return;
   const SendRequest& request = cx.send_queue.at(cx.send_queue.head());
   if (!awaits_answer(request.operation)) {
     ++cx.services.counters.drops_bad_control;
@@ -153,11 +149,11 @@ bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Pa
   if (!brings_data(request.operation)) {
     // IBTA A19: ATOMIC WRITE and FLUSH are answered by a READ response without data.
     if (!atomic_ack && packet.payload.empty() && is_message_end(packet.bth.opcode)) return true;
-    failure_ = CompletionStatus::kRemoteOperationError;
+    requests_.fail(CompletionStatus::kRemoteOperationError);
     return false;
   }
   if (atomic_ack != (request.operation != Operation::kRead)) {
-    failure_ = CompletionStatus::kRemoteOperationError;
+    requests_.fail(CompletionStatus::kRemoteOperationError);
     return false;
   }
   bool placed;
@@ -170,13 +166,13 @@ bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Pa
     const uint32_t offset = static_cast<uint32_t>(psn - request.first_psn) * cx.connection.mtu;
     const uint32_t bytes = std::min(cx.connection.mtu, request.bytes - offset);
     if (packet.payload.size() != bytes || is_message_end(packet.bth.opcode) != (psn == request.last_psn)) {
-      failure_ = CompletionStatus::kLocalLengthError;
+      requests_.fail(CompletionStatus::kLocalLengthError);
       return false;
     }
     placed = scatter(cx.services.memory, cx.connection.domain, segments, offset, packet.payload);
     if (placed) cx.services.counters.payload_bytes_placed += bytes;
   }
-  if (!placed) failure_ = CompletionStatus::kLocalProtectionError;
+  if (!placed) requests_.fail(CompletionStatus::kLocalProtectionError);
   return placed;
 }
 
@@ -204,7 +200,7 @@ void RcRequester::count_retransmit(Context& cx) {
 void RcRequester::retry_from_oldest(Context& cx, RetransmitCause cause) {
   if (!retry_.charge()) {
     ++cx.services.counters.retry_exceeded;
-    failure_ = CompletionStatus::kRetryExceeded;
+    requests_.fail(CompletionStatus::kRetryExceeded);
     return;
   }
   go_back(cx, cause);
@@ -213,7 +209,7 @@ void RcRequester::retry_from_oldest(Context& cx, RetransmitCause cause) {
 // IBTA 9.7.6, implied NAK: what came later was answered, but the oldest READ or atomic was not. Everything
 // behind it says so too; it is asked for again once, and then only by the timer.
 void RcRequester::implied_nak(Context& cx) {
-  if (failure_ || (implied_at_ && *implied_at_ == oldest_) || cx.now < not_ready_until_) return;
+  if (failure() || (implied_at_ && *implied_at_ == oldest_) || cx.now < not_ready_until_) return;
   implied_at_ = oldest_;
   retry_from_oldest(cx, RetransmitCause::kGap);
 }
@@ -223,7 +219,7 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
   if (cx.now < not_ready_until_ || !busy()) return;
   ++cx.services.counters.not_ready_received;
   if (cx.connection.rnr_retry != kRnrForEver && not_ready_count_ >= cx.connection.rnr_retry) {
-    failure_ = CompletionStatus::kRnrRetryExceeded;
+    requests_.fail(CompletionStatus::kRnrRetryExceeded);
     return;
   }
   ++not_ready_count_;
@@ -239,7 +235,7 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
 // but an acknowledgement, or the peer is slow: to repeat all that is under way would only make it slower. One
 // packet asks how far it is, and from there it goes on with twice as many at every answer.
 void RcRequester::on_timer(Context& cx) {
-  if (failure_) return;
+  if (failure()) return;
   if (cx.now >= not_ready_until_) not_ready_until_ = 0;
   const Nanoseconds timeout = retry_.timeout();
   if (!waits() || timeout == 0 || not_ready_until_ != 0 || cx.now < unmoved_.since() + timeout) return;
@@ -257,18 +253,17 @@ void RcRequester::hold_up(const Context& cx) {
 }
 
 Nanoseconds RcRequester::next_deadline() const {
-  if (failure_) return kNever;
+  if (failure()) return kNever;
   if (not_ready_until_ != 0) return not_ready_until_;
   return waits() && retry_.timeout() != 0 ? unmoved_.since() + retry_.timeout() : kNever;
 }
 
 void RcRequester::flush(Context& cx, CompletionStatus first) {
-  if (!flush_requests(cx, first)) failure_ = CompletionStatus::kGeneralError;
-  cursor_ = started_ = cx.send_queue.head();
+  requests_.flush(cx, first);
+  cursor_ = requests_.next();
   oldest_ = at_ = next_;
   answers_awaited_ = answer_psns_ = 0;
   held_up_ = false;
-  local_error_.reset();
 }
 
 }  // namespace mrc

@@ -45,14 +45,6 @@ CompletionKind completion_kind(Operation operation) {
   return !told || cx.services.completions.push(cx.send_completions, completion);
 }
 
-CompletionStatus carry_out_locally(Context& cx, const SendRequest& request) {
-  MemoryTable& memory = cx.services.memory;
-  const bool done = request.operation == Operation::kBindWindow
-                        ? memory.bind(request.binding(), cx.connection.domain)
-                        : memory.invalidate(MemoryKey{request.immediate}, cx.connection.domain);
-  return done ? CompletionStatus::kSuccess : CompletionStatus::kWindowBindError;
-}
-
 bool flush_requests(Context& cx, CompletionStatus first) {
   bool room = true;
   const uint64_t tail = cx.send_queue.tail();

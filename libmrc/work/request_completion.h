@@ -16,7 +16,4 @@ bool complete_oldest(Context& cx, CompletionStatus status);
 // the completion queue overran.
 bool flush_requests(Context& cx, CompletionStatus first);
 
-// Does what a request without packets asks for.
-CompletionStatus carry_out_locally(Context& cx, const SendRequest& request);
-
 }  // namespace mrc
