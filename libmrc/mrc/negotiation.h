@@ -53,7 +53,6 @@ class Negotiation {
   static constexpr Nanoseconds kRareWaitMax = 64 * kSecond;
   static constexpr Nanoseconds kFirstWait = kMillisecond;
   static constexpr Nanoseconds kWaitMax = 50 * kMillisecond;
-  static constexpr Nanoseconds kLinkPatience = 30 * kSecond;
 
   Nanoseconds next_at_ = kNever;
   uint32_t attempts_ = 0;

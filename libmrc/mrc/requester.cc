@@ -36,7 +36,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
 }
 
 [[gnu::hot]] bool Requester::has_work(const Context& cx) const {
-  if (failure() || response_fault_ || cx.now < not_ready_until_ || tries_whether_ready()) return false;
+  if (failure() || response_fault_ || not_ready_.waits(cx.now) || tries_whether_ready()) return false;
   if (lost_within_mpr() || copies_due_) return true;
   if (window_full()) return false;
   if (started_ || next_response_ != answers_->owed.tail()) return true;

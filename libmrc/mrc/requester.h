@@ -23,6 +23,7 @@
 #include "libmrc/reliability/sent_packets.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
+#include "libmrc/work/receiver_not_ready.h"
 #include "libmrc/work/request_order.h"
 
 namespace mrc {
@@ -251,7 +252,7 @@ class Requester {
   bool window_full() const { return sent_.full() || !within_mpr(sent_.next()); }
   // After a not-ready answer a few packets show whether the peer is ready now. A whole window of them, all
   // refused, would keep it from becoming so.
-  bool tries_whether_ready() const { return not_ready_count_ > 0 && sent_.in_flight() >= kNotReadyWindow; }
+  bool tries_whether_ready() const { return not_ready_.count() > 0 && sent_.in_flight() >= kNotReadyWindow; }
   bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0 || stranded_ || held_up_; }
   // Whether it is not yet as long since anything moved as requests are repeated to one who is silent.
   bool may_take_its_time(Nanoseconds now) const;
@@ -320,9 +321,7 @@ class Requester {
 
   RetransmitCounts retransmits_{};
 
-  // Receiver not ready.
-  Nanoseconds not_ready_until_ = 0;
-  uint32_t not_ready_count_ = 0;
+  ReceiverNotReady not_ready_;
 
   // Timers.
   bool held_up_ = false;         // there is something to send, and the peer does not take what is there

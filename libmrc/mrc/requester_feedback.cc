@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "libmrc/mrc/requester.h"
-#include "libmrc/work/rnr_timer.h"
+#include "libmrc/work/refusal.h"
 
 namespace mrc {
 
@@ -101,7 +101,7 @@ void Requester::needless(Nanoseconds now) {
   oldest_message_ = outstanding;
   answers_->owed.release(answered);
   retry_.progress();
-  not_ready_count_ = 0;
+  not_ready_.progress();
   unmoved_.restart(cx.now);
   moved_at_ = cx.now;
 }
@@ -303,34 +303,22 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
   tell_control(cx, {});
   acknowledged(cx, psn - 1);
   if (packet.aeth.is_rnr_nak()) {
-    on_receiver_not_ready(cx, psn, packet.aeth.syndrome & 0x1F);
+    on_receiver_not_ready(cx, psn, packet.aeth.rnr_timer());
     return;
   }
   const uint64_t head = cx.send_queue.head();
   if (unfinished_ == 0 || psn < cx.send_queue.at(head).first_psn) return;  // an old one
-  switch (packet.aeth.syndrome) {
-    case Aeth::kNakRemoteAccess:
-      requests_.fail(CompletionStatus::kRemoteAccessError);
-      break;
-    case Aeth::kNakInvalidRequest:
-      requests_.fail(CompletionStatus::kRemoteInvalidRequest);
-      break;
-    default:
-      requests_.fail(CompletionStatus::kRemoteOperationError);
-      break;
-  }
+  requests_.fail(status_of_refusal(packet.aeth.syndrome));
 }
 
 // The peer had no receive request: nothing from this packet on was kept. It says nothing about the paths.
 void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
-  if (!sent_.contains(psn) || sent_.at(psn).state == PacketState::kDelivered || cx.now < not_ready_until_)
+  if (!sent_.contains(psn) || sent_.at(psn).state == PacketState::kDelivered || not_ready_.waits(cx.now))
     return;
-  ++cx.services.counters.not_ready_received;
-  if (cx.connection.rnr_retry != kRnrForEver && not_ready_count_ >= cx.connection.rnr_retry) {
+  if (!not_ready_.take(cx, timer)) {
     requests_.fail(CompletionStatus::kRnrRetryExceeded);
     return;
   }
-  ++not_ready_count_;
   for (Psn at = psn; at < sent_.next(); ++at)
     if (sent_.lose(at)) {
       ++cx.services.counters.retransmits_not_ready;
@@ -338,8 +326,7 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
       cx.note(TraceEvent::kLostNotReady, at);
       control_->forget(nominal_size(sent_.at(at).bytes));
     }
-  not_ready_until_ = cx.now + rnr_delay(timer);
-  restart_timers(not_ready_until_);
+  restart_timers(not_ready_.until());
 }
 
 // No round trip is measured: the peer's program took its time in between.

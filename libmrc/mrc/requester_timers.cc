@@ -10,8 +10,6 @@ namespace {
 constexpr Nanoseconds kSilenceUnknownRtt = kMillisecond;
 // Looking for a next hop may take a while, and says nothing about the peer.
 constexpr Nanoseconds kNextHopPatience = 5 * kSecond;
-// As long as for its negotiation.
-constexpr Nanoseconds kLinkPatience = 30 * kSecond;
 constexpr Nanoseconds kMovePatienceMin = kSecond;
 constexpr size_t kPathProbesPerCall = 16;
 // So many questions are asked at the same pace, for a question or its answer may be lost like anything else.
@@ -43,7 +41,7 @@ Nanoseconds Requester::next_deadline() const {
       deadline = std::min(deadline, unmoved_.since() + timeout);
   }
   deadline = std::min({deadline, suspects_late_at_, copy_at_});
-  if (not_ready_until_ != 0) deadline = std::min(deadline, not_ready_until_);
+  if (not_ready_.until() != 0) deadline = std::min(deadline, not_ready_.until());
   return deadline;
 }
 
@@ -58,8 +56,8 @@ Requester::Waiting Requester::waiting() const {
   waiting.asks_at = quiet_.since() + silence_allowed();
   waiting.attempts = retry_.attempts();
   waiting.silences = silences_;
-  waiting.not_ready_count = not_ready_count_;
-  waiting.not_ready_until = not_ready_until_;
+  waiting.not_ready_count = not_ready_.count();
+  waiting.not_ready_until = not_ready_.until();
   return waiting;
 }
 
@@ -70,7 +68,7 @@ bool Requester::may_take_its_time(Nanoseconds now) const {
 
 void Requester::on_timer(Context& cx) {
   if (failure()) return;
-  if (cx.now >= not_ready_until_) not_ready_until_ = 0;
+  not_ready_.on_timer(cx.now);
   const Nanoseconds timeout = retry_.timeout();
   if (busy() && timeout != 0 && cx.now >= unmoved_.since() + timeout) {
     // MRC 3.3 (e): the backstop. A connection that has nothing on the wire because its window is closed has

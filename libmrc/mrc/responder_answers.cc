@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libmrc/mrc/responder.h"
+#include "libmrc/work/receiver_not_ready.h"
 
 namespace mrc {
 
@@ -121,7 +122,7 @@ void Responder::send_not_ready(Context& cx, const Packet& packet, Plane plane) {
   bth.destination = cx.connection.remote_qpn;
   bth.psn = psn;
   Aeth aeth;
-  aeth.syndrome = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
+  aeth.syndrome = rnr_syndrome(cx.connection);
   aeth.msn = msn_ & 0xFFFFFF;
   const PathId path = path_back(cx, plane, packet.entropy);
   if (send_control(cx, path, &PlaneFrames::control, bth, aeth)) ++cx.services.counters.not_ready_sent;

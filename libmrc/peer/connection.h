@@ -9,6 +9,7 @@
 #include "libmrc/path/path_set.h"
 #include "libmrc/peer/frame_table.h"
 #include "libmrc/wire/identifiers.h"
+#include "libmrc/wire/time.h"
 
 namespace mrc {
 
@@ -22,6 +23,9 @@ enum class PeerExtension : uint8_t {
 
 // MRC 1.4: a SACK tells the MPR in units of so many PSNs.
 inline constexpr uint32_t kMprUnit = 128;
+
+// As long as it may take to make a link to another process, of which nothing was heard yet.
+inline constexpr Nanoseconds kLinkPatience = 30 * kSecond;
 
 struct Connection {
   Qpn local_qpn;

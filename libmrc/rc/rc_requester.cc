@@ -53,7 +53,7 @@ RcRequester::Burst RcRequester::transmit(Context& cx, size_t budget) {
 }
 
 bool RcRequester::has_work(const Context& cx) const {
-  if (failure() || cx.now < not_ready_until_) return false;
+  if (failure() || not_ready_.waits(cx.now)) return false;
   if (going_back()) return !held_back();
   if (in_flight() >= window_) return false;
   return cursor_ != requests_.next() || (!requests_.next_failed() && may_start_next(cx));

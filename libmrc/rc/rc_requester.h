@@ -14,6 +14,7 @@
 #include "libmrc/reliability/retry.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
+#include "libmrc/work/receiver_not_ready.h"
 #include "libmrc/work/request_order.h"
 
 namespace mrc {
@@ -77,7 +78,6 @@ class RcRequester {
   void progressed(Context& cx);
   void implied_nak(Context& cx);
   void on_not_ready(Context& cx, uint8_t timer);
-  void on_refusal(const Aeth& aeth);
   bool place_answer(Context& cx, const SendRequest& request, const Packet& packet);
   void go_back(Context& cx, RetransmitCause cause);
   void retry_from_oldest(Context& cx, RetransmitCause cause);
@@ -99,11 +99,10 @@ class RcRequester {
   uint32_t repeat_limit_ = 0;  // for these
 
   RetransmitCounts retransmits_{};
-  ExcusedTimer unmoved_;             // of retransmissions
-  bool held_up_ = false;             // there is something to send, and the port has no room for it
-  bool heard_ = false;               // of the peer, ever
-  Nanoseconds not_ready_until_ = 0;  // receiver not ready: nothing is sent before
-  uint32_t not_ready_count_ = 0;
+  ExcusedTimer unmoved_;  // of retransmissions
+  bool held_up_ = false;  // there is something to send, and the port has no room for it
+  bool heard_ = false;    // of the peer, ever
+  ReceiverNotReady not_ready_;
   std::optional<Psn> implied_at_;  // an answer was found missing here, and has been asked for again
   bool refused_ = false;  // a NAK that ends the connection has come, but an answer before it is missing
 };

@@ -4,15 +4,10 @@
 #include <cstring>
 
 #include "libmrc/rc/rc_requester.h"
-#include "libmrc/work/rnr_timer.h"
+#include "libmrc/work/refusal.h"
 #include "libmrc/work/scatter.h"
 
 namespace mrc {
-
-namespace {
-// Until the link with a peer that nothing was heard of is there.
-constexpr Nanoseconds kRcLinkPatience = 30 * kSecond;
-}  // namespace
 
 // ---------------------------------------------------------------------------------------- acknowledgements
 
@@ -34,7 +29,7 @@ void RcRequester::on_acknowledge(Context& cx, const Packet& packet) {
   if (!acknowledge_up_to(cx, psn - 1)) {
     // The end is coming, but what was read before it may have been lost: one more try.
     if (!aeth.is_rnr_nak() && aeth.syndrome != Aeth::kNakSequenceError && refused_) {
-      on_refusal(aeth);
+      requests_.fail(status_of_refusal(aeth.syndrome));
     } else {
       refused_ = !aeth.is_rnr_nak() && aeth.syndrome != Aeth::kNakSequenceError;
       implied_nak(cx);
@@ -46,24 +41,9 @@ void RcRequester::on_acknowledge(Context& cx, const Packet& packet) {
     on_not_ready(cx, aeth.rnr_timer());
   } else if (aeth.syndrome == Aeth::kNakSequenceError) {
     // IBTA 9.7.6: go back. While the receiver is not ready its time is not up yet.
-    if (cx.now >= not_ready_until_) retry_from_oldest(cx, RetransmitCause::kGap);
+    if (!not_ready_.waits(cx.now)) retry_from_oldest(cx, RetransmitCause::kGap);
   } else {
-    on_refusal(aeth);
-  }
-}
-
-// IBTA 9.7.5: the NAK codes that end the connection.
-void RcRequester::on_refusal(const Aeth& aeth) {
-  switch (aeth.syndrome) {
-    case Aeth::kNakRemoteAccess:
-      requests_.fail(CompletionStatus::kRemoteAccessError);
-      break;
-    case Aeth::kNakInvalidRequest:
-      requests_.fail(CompletionStatus::kRemoteInvalidRequest);
-      break;
-    default:
-      requests_.fail(CompletionStatus::kRemoteOperationError);
-      break;
+    requests_.fail(status_of_refusal(aeth.syndrome));
   }
 }
 
@@ -105,7 +85,7 @@ void RcRequester::progressed(Context& cx) {
   // IBTA 9.9.2: the counters of retries start over when something new is acknowledged.
   retry_.progress();
   refused_ = false;
-  not_ready_count_ = 0;
+  not_ready_.progress();
   unmoved_.restart(cx.now);
   repeated_ = 0;
   if (repeat_limit_ < window_) repeat_limit_ *= 2;
@@ -209,26 +189,23 @@ void RcRequester::retry_from_oldest(Context& cx, RetransmitCause cause) {
 // IBTA 9.7.6, implied NAK: what came later was answered, but the oldest READ or atomic was not. Everything
 // behind it says so too; it is asked for again once, and then only by the timer.
 void RcRequester::implied_nak(Context& cx) {
-  if (failure() || (implied_at_ && *implied_at_ == oldest_) || cx.now < not_ready_until_) return;
+  if (failure() || (implied_at_ && *implied_at_ == oldest_) || not_ready_.waits(cx.now)) return;
   implied_at_ = oldest_;
   retry_from_oldest(cx, RetransmitCause::kGap);
 }
 
 // IBTA 9.7.5, RNR NAK: nothing from this packet on was kept; it comes again after the peer's delay.
 void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
-  if (cx.now < not_ready_until_ || !busy()) return;
-  ++cx.services.counters.not_ready_received;
-  if (cx.connection.rnr_retry != kRnrForEver && not_ready_count_ >= cx.connection.rnr_retry) {
+  if (not_ready_.waits(cx.now) || !busy()) return;
+  if (!not_ready_.take(cx, timer)) {
     requests_.fail(CompletionStatus::kRnrRetryExceeded);
     return;
   }
-  ++not_ready_count_;
   // The peer is alive. Soft-RoCE reports what followed as out of sequence each time, which is no failed
   // attempt.
   retry_.progress();
   go_back(cx, RetransmitCause::kNotReady);
-  not_ready_until_ = cx.now + rnr_delay(timer);
-  unmoved_.restart(not_ready_until_);
+  unmoved_.restart(not_ready_.until());
 }
 
 // IBTA 9.7.6: the transport timer runs for the oldest packet that is not acknowledged. Often nothing is lost
@@ -236,9 +213,9 @@ void RcRequester::on_not_ready(Context& cx, uint8_t timer) {
 // packet asks how far it is, and from there it goes on with twice as many at every answer.
 void RcRequester::on_timer(Context& cx) {
   if (failure()) return;
-  if (cx.now >= not_ready_until_) not_ready_until_ = 0;
+  not_ready_.on_timer(cx.now);
   const Nanoseconds timeout = retry_.timeout();
-  if (!waits() || timeout == 0 || not_ready_until_ != 0 || cx.now < unmoved_.since() + timeout) return;
+  if (!waits() || timeout == 0 || not_ready_.until() != 0 || cx.now < unmoved_.since() + timeout) return;
   unmoved_.restart(cx.now);
   implied_at_.reset();
   retry_from_oldest(cx, RetransmitCause::kTimeout);
@@ -248,13 +225,13 @@ void RcRequester::on_timer(Context& cx) {
 // The port has no room for the peer, or knows no next hop. If nothing is under way no other timer runs.
 void RcRequester::hold_up(const Context& cx) {
   if (held_up_) return;
-  if (!busy()) unmoved_.restart(cx.now + (heard_ ? 0 : kRcLinkPatience));
+  if (!busy()) unmoved_.restart(cx.now + (heard_ ? 0 : kLinkPatience));
   held_up_ = true;
 }
 
 Nanoseconds RcRequester::next_deadline() const {
   if (failure()) return kNever;
-  if (not_ready_until_ != 0) return not_ready_until_;
+  if (not_ready_.until() != 0) return not_ready_.until();
   return waits() && retry_.timeout() != 0 ? unmoved_.since() + retry_.timeout() : kNever;
 }
 

@@ -8,6 +8,7 @@
 #include "libmrc/work/atomic_operation.h"
 #include "libmrc/work/flush_operation.h"
 #include "libmrc/work/message_form.h"
+#include "libmrc/work/receiver_not_ready.h"
 #include "libmrc/work/scatter.h"
 
 namespace mrc {
@@ -50,7 +51,7 @@ void RcResponder::on_request(Context& cx, const Packet& packet) {
       return;
     case Taken::kNotReady:
       // IBTA 9.7.5, RNR NAK: what follows is dropped without a word until this PSN comes again.
-      nak_due_ = static_cast<uint8_t>(Aeth::kRnrNak | (cx.connection.rnr_timer & 0x1F));
+      nak_due_ = rnr_syndrome(cx.connection);
       told_ = true;
       return;
     case Taken::kLost:
