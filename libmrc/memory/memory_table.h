@@ -62,6 +62,10 @@ struct MemoryRegion {
   Qpn owner;             // of a bound window of type 2: only by this queue pair it may be used; 0 = by any
   MemoryRegion* next_free = nullptr;  // the table's
 
+  // Whether domain, rights and owner let this one use it so.
+  bool lets(const Accessor& by, uint8_t rights) const {
+    return domain == by.domain && (access & rights) == rights && (owner == Qpn{} || owner == by.qpn);
+  }
   bool contains(uint64_t at, uint64_t length) const {
     return at >= address && length <= bytes && at - address <= bytes - length;
   }
@@ -177,9 +181,7 @@ class MemoryTable {
   [[gnu::hot]] Found look_up(MemoryKey key, const Accessor& by, uint64_t address, uint64_t bytes,
                              uint8_t rights) const {
     const MemoryRegion* region = find(key);
-    if (region == nullptr || region->domain != by.domain || (region->access & rights) != rights) return {};
-    if (region->owner != Qpn{} && region->owner != by.qpn) return {};
-    if (!region->contains(address, bytes)) return {};
+    if (region == nullptr || !region->lets(by, rights) || !region->contains(address, bytes)) return {};
     if (region->kind == MemoryKind::kNothing) [[unlikely]]
       return {(rights & kLocalWrite) != 0 ? sink_.get() : zeros_.get(), false};
     uint8_t* const place = region->place_of(address);

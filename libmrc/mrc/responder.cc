@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "libmrc/mrc/requester.h"
-#include "libmrc/work/atomic_operation.h"
-#include "libmrc/work/flush_operation.h"
 #include "libmrc/work/scatter.h"
 
 namespace mrc {
@@ -218,9 +216,7 @@ bool Responder::memory_allows(Context& cx, Opcode opcode, const Reth& reth, uint
   if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
   if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
   const MemoryRegion* region = cx.services.memory.find(reth.key);
-  const Accessor& by = cx.connection.domain;
-  if (region == nullptr || region->domain != by.domain || (region->access & kRemoteWrite) == 0) return false;
-  if (region->owner != Qpn{} && region->owner != by.qpn) return false;
+  if (region == nullptr || !region->lets(cx.connection.domain, kRemoteWrite)) return false;
   if (!region->contains(reth.address, bytes) || reth.message_bytes > region->bytes) return false;
   if (is_message_start(opcode)) {
     if (!region->contains(reth.address, reth.message_bytes)) return false;
@@ -271,15 +267,11 @@ Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8
     refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);
     return Placed::kRecorded;
   }
-  if (total_bytes(slot.segments) < packet.reth.message_bytes) slot.too_long = true;
-  const bool fits = !slot.too_long && scatter(cx.services.memory, cx.receiver(), slot.segments,
-                                              packet.reth.address, packet.payload);
-  if (!fits) {
-    refuse(packet.bth.psn, slot.too_long ? Aeth::kNakInvalidRequest : Aeth::kNakRemoteOperation, true,
-           passing);
+  const uint8_t syndrome = slot.place(cx, packet.reth.message_bytes, packet.reth.address, packet.payload);
+  if (syndrome != Aeth::kAck) {
+    refuse(packet.bth.psn, syndrome, true, passing);
     return Placed::kRecorded;
   }
-  cx.services.counters.payload_bytes_placed += packet.payload.size();
   if (is_message_end(packet.bth.opcode)) {
     slot.end(packet, packet.reth.message_bytes);
     *passing |= ReceiveWindow::kConsumesReceive;
@@ -288,16 +280,13 @@ Responder::Placed Responder::place_send(Context& cx, const Packet& packet, uint8
 }
 
 void Responder::deliver_receive(Context& cx, Psn psn) {
-  ReceiveSlots::Slot& slot = slots_.front();
+  const ReceiveSlots::Slot& slot = slots_.front();
   if (!slot.bound || !slot.ended || slot.last_psn != psn) {
     nak_ = ResponderFault{psn, Aeth::kNakInvalidRequest, false};
     return;
   }
-  if (slot.invalidates && !cx.services.memory.invalidate(MemoryKey{slot.immediate}, cx.connection.domain)) {
-    nak_ = ResponderFault{psn, Aeth::kNakRemoteAccess, false};
-    return;
-  }
-  if (!slots_.deliver(cx)) nak_ = ResponderFault{psn, Aeth::kNakRemoteOperation, false};
+  const uint8_t syndrome = slots_.finish(cx);
+  if (syndrome != Aeth::kAck) nak_ = ResponderFault{psn, syndrome, false};
 }
 
 // --------------------------------------------------------------------------------------- READ and atomics
@@ -320,62 +309,40 @@ Responder::Ordered* Responder::free_ordered() noexcept {
 
 // READs, atomics and FLUSHes look at memory, so they wait until everything before them has arrived.
 Responder::Placed Responder::hold_ordered(Context& cx, const Packet& packet, uint8_t* passing) {
-  const Opcode opcode = packet.bth.opcode;
-  const uint8_t right = opcode == Opcode::kReadRequest ? uint8_t{kRemoteRead}
-                        : opcode == Opcode::kFlush     ? uint8_t{kRemoteFlush}
-                                                       : atomic_right(opcode);
+  const Question question(packet);
   const size_t held = held_ordered();
   if (held >= ordered_max_) {
     refuse(packet.bth.psn, Aeth::kNakInvalidRequest, false, passing);  // more than agreed on
     return Placed::kRecorded;
   }
-  if ((cx.connection.remote_access & right) == 0) {
+  if ((cx.connection.remote_access & question.right()) == 0) {
     refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
   }
   // The requester knows that an answer has arrived before we know it, and asks for more: as if it were lost.
   Ordered* const free = free_ordered();
   if (free == nullptr || !answers_->owed.make_room(held + 1)) return Placed::kDropped;
-  *free = {true, packet.bth.psn, opcode, packet.meth.msn, packet.reth, packet.atomic, packet.feth};
+  *free = {true, packet.bth.psn, packet.meth.msn, question};
   *passing |= ReceiveWindow::kOrdered;
   return Placed::kRecorded;
 }
 
-void Responder::carry_out(Context& cx, Psn psn) {
+void Responder::carry_out_ordered(Context& cx, Psn psn) {
   const auto entry = std::find_if(ordered_.begin(), ordered_.end(),
                                   [psn](const Ordered& each) { return each.used && each.psn == psn; });
   const Ordered ordered = *entry;
   entry->used = false;
-  if (ordered.opcode == Opcode::kFlush) return carry_out_flush(cx, ordered);
-  if (ordered.opcode != Opcode::kReadRequest) return carry_out_atomic(cx, ordered);
-  const Reth& reth = ordered.reth;
-  if (reth.message_bytes > 0 && cx.services.memory.translate(reth.key, cx.connection.domain, reth.address,
-                                                             reth.message_bytes, kRemoteRead) == nullptr) {
-    nak_ = ResponderFault{psn, Aeth::kNakRemoteAccess, false};
-    return;
-  }
-  ++cx.services.counters.reads_served;
-  answers_->owed.push({false, ordered.msn, reth.message_bytes, reth.address, reth.key, 0, psn});
-}
-
-void Responder::carry_out_atomic(Context& cx, const Ordered& ordered) {
   uint64_t before = 0;
-  const uint8_t syndrome = execute_atomic(cx, ordered.opcode, ordered.atomic, &before);
+  const uint8_t syndrome = carry_out(cx, ordered.question, &before);
   if (syndrome != Aeth::kAck) {
-    nak_ = ResponderFault{ordered.psn, syndrome, false};
+    nak_ = ResponderFault{psn, syndrome, false};
     return;
   }
-  answers_->owed.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, ordered.psn});
-}
-
-// Answered as an atomic is, without a result.
-void Responder::carry_out_flush(Context& cx, const Ordered& ordered) {
-  const uint8_t syndrome = execute_flush(cx, ordered.feth, ordered.reth);
-  if (syndrome != Aeth::kAck) {
-    nak_ = ResponderFault{ordered.psn, syndrome, false};
-    return;
-  }
-  answers_->owed.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, 0, ordered.psn});
+  const Reth& reth = ordered.question.reth;
+  if (ordered.question.reads())
+    answers_->owed.push({false, ordered.msn, reth.message_bytes, reth.address, reth.key, 0, psn});
+  else  // a FLUSH as well, without a result
+    answers_->owed.push({true, ordered.msn, sizeof(uint64_t), 0, MemoryKey{}, before, psn});
 }
 
 // Data that answer a READ or atomic of ours.
@@ -435,7 +402,7 @@ void Responder::advance(Context& cx, Requester& requester) {
       return;
     }
     if ((passing & ReceiveWindow::kConsumesReceive) != 0) deliver_receive(cx, psn);
-    if ((passing & ReceiveWindow::kOrdered) != 0) carry_out(cx, psn);
+    if ((passing & ReceiveWindow::kOrdered) != 0) carry_out_ordered(cx, psn);
     if (nak_) return;
     if ((passing & ReceiveWindow::kEndsAnswer) != 0) requester.on_answer(cx, answer_msn_.at(psn.value()));
     if ((passing & ReceiveWindow::kEndsMessage) != 0) {

@@ -16,6 +16,7 @@
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
+#include "libmrc/work/question.h"
 #include "libmrc/work/receive_slots.h"
 #include "libmrc/work/responder_fault.h"
 
@@ -36,9 +37,9 @@ class Responder {
   void release_writes(Context& cx, Requester& requester);
   // A request for a queue pair that has ended with a NAK: the requester may not have heard it.
   void repeat_nak(Context& cx, Plane plane);
-  // Ends the connection because of a request that has had its turn already.
   // Whether it is a packet that has not come yet, in the window.
   bool takes_next(Psn psn) const { return window_.classify(psn) == ReceiveWindow::Arrival::kNew; }
+  // Ends the connection because of a request that has had its turn already.
   void fault_now(Psn psn, uint8_t syndrome) {
     if (!nak_) nak_ = ResponderFault{psn, syndrome, false};
   }
@@ -67,11 +68,8 @@ class Responder {
   struct Ordered {
     bool used = false;
     Psn psn;
-    Opcode opcode{};
     uint16_t msn = 0;
-    Reth reth;
-    AtomicEth atomic;
-    Feth feth;
+    Question question;
   };
   // The packet that asked for the next SACK.
   struct Trigger {
@@ -105,12 +103,11 @@ class Responder {
 
   void advance(Context& cx, Requester& requester);
   void deliver_receive(Context& cx, Psn psn);
-  void carry_out(Context& cx, Psn psn);
-  void carry_out_atomic(Context& cx, const Ordered& ordered);
-  void carry_out_flush(Context& cx, const Ordered& ordered);
+  void carry_out_ordered(Context& cx, Psn psn);
 
   void send_sack(Context& cx, PathId path, const Trigger& trigger, std::optional<uint16_t> probe);
   void answer_probes(Context& cx);
+  bool send_aeth(Context& cx, PathId path, Psn psn, uint8_t syndrome) const;
   void send_acknowledge(Context& cx, PathId path);
   void send_not_ready(Context& cx, const Packet& packet, Plane plane);
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);

@@ -95,15 +95,17 @@ void Responder::send_sack(Context& cx, PathId path, const Trigger& trigger, std:
   unsacked_bytes_ = 0;
 }
 
-[[gnu::hot]] void Responder::send_acknowledge(Context& cx, PathId path) {
+[[gnu::hot]] bool Responder::send_aeth(Context& cx, PathId path, Psn psn, uint8_t syndrome) const {
   Bth bth;
   bth.opcode = Opcode::kAcknowledge;
   bth.destination = cx.connection.remote_qpn;
-  bth.psn = nak_ ? nak_->psn : window_.cumulative();
-  Aeth aeth;
-  aeth.syndrome = nak_ ? nak_->syndrome : Aeth::kAck;
-  aeth.msn = msn_ & 0xFFFFFF;
-  if (!send_control(cx, path, &PlaneFrames::control, bth, aeth)) return;
+  bth.psn = psn;
+  return send_control(cx, path, &PlaneFrames::control, bth, Aeth{syndrome, msn_ & 0xFFFFFF});
+}
+
+[[gnu::hot]] void Responder::send_acknowledge(Context& cx, PathId path) {
+  if (!send_aeth(cx, path, nak_ ? nak_->psn : window_.cumulative(), nak_ ? nak_->syndrome : Aeth::kAck))
+    return;
   ++(nak_ ? cx.services.counters.naks_sent : cx.services.counters.acks_sent);
   ack_due_ = false;
 }
@@ -117,15 +119,8 @@ void Responder::repeat_nak(Context& cx, Plane plane) {
 void Responder::send_not_ready(Context& cx, const Packet& packet, Plane plane) {
   const Psn psn = packet.bth.psn;
   if (psn != window_.expected()) return;
-  Bth bth;
-  bth.opcode = Opcode::kAcknowledge;
-  bth.destination = cx.connection.remote_qpn;
-  bth.psn = psn;
-  Aeth aeth;
-  aeth.syndrome = rnr_syndrome(cx.connection);
-  aeth.msn = msn_ & 0xFFFFFF;
-  const PathId path = path_back(cx, plane, packet.entropy);
-  if (send_control(cx, path, &PlaneFrames::control, bth, aeth)) ++cx.services.counters.not_ready_sent;
+  if (send_aeth(cx, path_back(cx, plane, packet.entropy), psn, rnr_syndrome(cx.connection)))
+    ++cx.services.counters.not_ready_sent;
 }
 
 void Responder::send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason) {

@@ -5,11 +5,10 @@
 #include <bit>
 
 #include "libmrc/memory/place_bytes.h"
-#include "libmrc/work/atomic_operation.h"
-#include "libmrc/work/flush_operation.h"
 #include "libmrc/work/message_form.h"
+#include "libmrc/work/question.h"
 #include "libmrc/work/receiver_not_ready.h"
-#include "libmrc/work/scatter.h"
+#include "libmrc/work/remote_memory.h"
 
 namespace mrc {
 
@@ -86,18 +85,15 @@ bool RcResponder::well_formed(const Context& cx, const Packet& packet) const {
 RcResponder::Taken RcResponder::take(Context& cx, const Packet& packet) {
   if (!well_formed(cx, packet)) return refuse(packet, Aeth::kNakInvalidRequest);
   const uint16_t traits = traits_of(packet.bth.opcode);
-  if ((traits & OpcodeTraits::kReadRequest) != 0) return take_read(cx, packet);
-  if ((traits & (OpcodeTraits::kAtomicRequest | OpcodeTraits::kFlush)) != 0) return take_atomic(cx, packet);
+  constexpr uint16_t kQuestion =
+      OpcodeTraits::kReadRequest | OpcodeTraits::kAtomicRequest | OpcodeTraits::kFlush;
+  if ((traits & kQuestion) != 0) return take_question(cx, packet);
   const bool sends = (traits & OpcodeTraits::kSend) != 0;
   // IBTA 9.8.2: over an unreliable connection a message that cannot be taken is lost, and nobody is told.
   const Taken taken = lost_ ? Taken::kLost : sends ? take_send(cx, packet) : take_write(cx, packet);
   if (taken == Taken::kNotReady || taken == Taken::kFaulty) return taken;
   lost_ = taken == Taken::kLost;
-  if (lost_) {
-    ++cx.services.counters.requests_lost;
-  } else {
-    cx.services.counters.payload_bytes_placed += packet.payload.size();
-  }
+  if (lost_) ++cx.services.counters.requests_lost;
   taken_ = expected_;
   ++expected_;
   offset_ += packet.payload.size();
@@ -117,41 +113,30 @@ RcResponder::Taken RcResponder::take_send(Context& cx, const Packet& packet) {
     if (slots_.bind(cx, slots_.next()) != ReceiveSlots::Bind::kBound) return not_ready(cx);
     offset_ = 0;
   }
-  const ReceiveSlots::Slot& slot = slots_.front();
   const uint64_t bytes = offset_ + packet.payload.size();
-  if (total_bytes(slot.segments) < bytes) return refuse(packet, Aeth::kNakInvalidRequest, true);
-  if (!scatter(cx.services.memory, cx.receiver(), slot.segments, offset_, packet.payload))
-    return refuse(packet, Aeth::kNakRemoteOperation, true);
+  const uint8_t syndrome = slots_.front().place(cx, bytes, offset_, packet.payload);
+  if (syndrome != Aeth::kAck) return refuse(packet, syndrome, true);
   if (!is_message_end(packet.bth.opcode)) return Taken::kDone;
   return deliver(cx, packet, static_cast<uint32_t>(bytes)) ? Taken::kDone : Taken::kFaulty;
 }
 
 // The message of this packet is complete and has a receive request.
 bool RcResponder::deliver(Context& cx, const Packet& packet, uint32_t bytes) {
-  // IBTA 9.4.1: the key is taken away before the receive completes.
-  if (has_invalidate(packet.bth.opcode) &&
-      !cx.services.memory.invalidate(packet.invalidate_key, cx.connection.domain)) {
-    refuse(packet, Aeth::kNakRemoteAccess);
-    return false;
-  }
   slots_.front().end(packet, bytes);
-  if (slots_.deliver(cx)) return true;
-  refuse(packet, Aeth::kNakRemoteOperation);
-  return false;
+  const uint8_t syndrome = slots_.finish(cx);
+  if (syndrome != Aeth::kAck) refuse(packet, syndrome);
+  return syndrome == Aeth::kAck;
 }
 
 // IBTA 9.4.3, 9.7.4: only the first packet says where to; the rest follows it without a gap.
 RcResponder::Taken RcResponder::take_write(Context& cx, const Packet& packet) {
   const Opcode opcode = packet.bth.opcode;
-  const MemoryTable& memory = cx.services.memory;
-  const Accessor& domain = cx.connection.domain;
   if (is_message_start(opcode)) {
     write_ = packet.reth;
     offset_ = 0;
     // No key is looked at when there is nothing to write.
     if (write_.message_bytes > 0 &&
-        ((cx.connection.remote_access & kRemoteWrite) == 0 ||
-         memory.translate(write_.key, domain, write_.address, write_.message_bytes, kRemoteWrite) == nullptr))
+        remote_memory(cx, write_.key, write_.address, write_.message_bytes, kRemoteWrite) == nullptr)
       return no_access(cx, packet);
   }
   const uint64_t behind = offset_ + packet.payload.size();
@@ -162,11 +147,12 @@ RcResponder::Taken RcResponder::take_write(Context& cx, const Packet& packet) {
   if (!packet.payload.empty()) {
     // Looked up again: it may have been deregistered since the first packet.
     uint8_t* to =
-        memory.translate(write_.key, domain, write_.address + offset_, packet.payload.size(), kRemoteWrite);
+        remote_memory(cx, write_.key, write_.address + offset_, packet.payload.size(), kRemoteWrite);
     if (to == nullptr) return no_access(cx, packet);
-    const uint32_t losses = memory.losses();
+    const uint32_t losses = cx.services.memory.losses();
     place_bytes(to, packet.payload.data(), packet.payload.size());
-    if (memory.losses() != losses) return no_access(cx, packet);
+    if (cx.services.memory.losses() != losses) return no_access(cx, packet);
+    cx.services.counters.payload_bytes_placed += packet.payload.size();
   }
   if (!has_immediate(opcode)) return Taken::kDone;
   return deliver(cx, packet, write_.message_bytes) ? Taken::kDone : Taken::kFaulty;
@@ -174,68 +160,52 @@ RcResponder::Taken RcResponder::take_write(Context& cx, const Packet& packet) {
 
 // ---------------------------------------------------------------------------------------- READ and atomics
 
-// IBTA 9.4.4: the response has the PSNs from the request's on.
-RcResponder::Taken RcResponder::take_read(Context& cx, const Packet& packet) {
-  const Reth& reth = packet.reth;
-  if ((cx.connection.remote_access & kRemoteRead) == 0) return refuse(packet, Aeth::kNakRemoteAccess);
-  const uint32_t psns = packet_count(reth.message_bytes, cx.connection.mtu);
-  if (psns >= kReadPsnsMax) return refuse(packet, Aeth::kNakInvalidRequest);
-  if (reth.message_bytes > 0 && cx.services.memory.translate(reth.key, cx.connection.domain, reth.address,
-                                                             reth.message_bytes, kRemoteRead) == nullptr)
-    return refuse(packet, Aeth::kNakRemoteAccess);
-  Answer* answer = add_answer();
-  if (answer == nullptr) return refuse(packet, Aeth::kNakInvalidRequest);
-  ++cx.services.counters.reads_served;
-  answer->first = answer->from = answer->at = packet.bth.psn;
-  answer->last = packet.bth.psn + static_cast<int32_t>(psns - 1);
-  answer->bytes = reth.message_bytes;
-  answer->key = reth.key;
-  answer->address = reth.address;
-  answer->msn = ++msn_;
-  expected_ = answer->last + 1;
-  return Taken::kDone;
-}
-
-// A FLUSH is answered as an ATOMIC WRITE is, and its answer can be asked for again like one.
-RcResponder::Taken RcResponder::take_atomic(Context& cx, const Packet& packet) {
+// IBTA 9.4.4: the response to a READ has the PSNs from the request's on. The answers to all others can be
+// asked for again as well.
+RcResponder::Taken RcResponder::take_question(Context& cx, const Packet& packet) {
+  const Question question(packet);
+  const bool reads = question.reads();
+  const uint32_t psns = reads ? packet_count(packet.reth.message_bytes, cx.connection.mtu) : 1;
+  if (psns >= kReadPsnsMax || !make_room_for_answer()) return refuse(packet, Aeth::kNakInvalidRequest);
   uint64_t before = 0;
-  const bool flushes = packet.bth.opcode == Opcode::kRcFlush;
-  Answer* answer = add_answer();
-  if (answer == nullptr) return refuse(packet, Aeth::kNakInvalidRequest);
-  const uint8_t syndrome = flushes ? execute_flush(cx, packet.feth, packet.reth)
-                                   : execute_atomic(cx, packet.bth.opcode, packet.atomic, &before);
-  if (syndrome != Aeth::kAck) {
-    answer->due = false;
-    --pending_;
-    --end_answer_;
-    return refuse(packet, syndrome);
+  const uint8_t syndrome = carry_out(cx, question, &before);
+  if (syndrome != Aeth::kAck) return refuse(packet, syndrome);
+  Answer& answer = add_answer();
+  answer.first = answer.from = answer.at = packet.bth.psn;
+  answer.last = packet.bth.psn + static_cast<int32_t>(psns - 1);
+  answer.msn = ++msn_;
+  answer.atomic = !reads;
+  answer.silent = question.is_silent();
+  answer.result = before;
+  if (reads) {
+    answer.bytes = packet.reth.message_bytes;
+    answer.key = packet.reth.key;
+    answer.address = packet.reth.address;
   }
-  answer->first = answer->last = answer->from = answer->at = packet.bth.psn;
-  answer->atomic = true;
-  answer->silent = flushes || packet.bth.opcode == Opcode::kRcAtomicWrite;
-  answer->result = before;
-  answer->msn = ++msn_;
-  ++expected_;
+  expected_ = answer.last + 1;
   return Taken::kDone;
 }
 
-// IBTA 9.7.4: more READs and atomics under way than was agreed on is an error: nullptr.
-RcResponder::Answer* RcResponder::add_answer() {
-  if (answers_max_ == 0) return nullptr;
-  if (end_answer_ - first_answer_ == answers_max_) {
-    Answer& oldest = answer_at(first_answer_);
-    if (oldest.due) {
-      if (!oldest.again) return nullptr;
-      --pending_;  // the peer has gone on, so it has got that one
-    }
-    ++first_answer_;
-    next_answer_ = std::max(next_answer_, first_answer_);
+// IBTA 9.7.4: more READs and atomics under way than was agreed on is an error: false.
+bool RcResponder::make_room_for_answer() {
+  if (answers_max_ == 0) return false;
+  if (end_answer_ - first_answer_ < answers_max_) return true;
+  const Answer& oldest = answer_at(first_answer_);
+  if (oldest.due) {
+    if (!oldest.again) return false;
+    --pending_;  // the peer has gone on, so it has got that one
   }
+  ++first_answer_;
+  next_answer_ = std::max(next_answer_, first_answer_);
+  return true;
+}
+
+RcResponder::Answer& RcResponder::add_answer() {
   Answer& answer = answer_at(end_answer_++);
   answer = Answer{};
   answer.due = true;
   ++pending_;
-  return &answer;
+  return answer;
 }
 
 // IBTA 9.7.4, 9.7.5: a duplicate SEND or WRITE is acknowledged again, a READ is carried out again, an atomic

@@ -70,8 +70,7 @@ class RcResponder {
   Taken take(Context& cx, const Packet& packet);
   Taken take_send(Context& cx, const Packet& packet);
   Taken take_write(Context& cx, const Packet& packet);
-  Taken take_read(Context& cx, const Packet& packet);
-  Taken take_atomic(Context& cx, const Packet& packet);
+  Taken take_question(Context& cx, const Packet& packet);
   bool deliver(Context& cx, const Packet& packet, uint32_t bytes);
   bool well_formed(const Context& cx, const Packet& packet) const;
   void on_duplicate(Context& cx, const Packet& packet);
@@ -81,7 +80,8 @@ class RcResponder {
     return cx.connection.lossy ? Taken::kLost : refuse(packet, Aeth::kNakRemoteAccess);
   }
 
-  Answer* add_answer();
+  bool make_room_for_answer();
+  Answer& add_answer();
   Answer& answer_at(uint64_t index) { return answers_[index & (answers_.size() - 1)]; }
   bool send_answer(Context& cx, Answer& answer);
   bool send_read_response(Context& cx, Answer& answer, uint8_t* buffer);

@@ -2,6 +2,7 @@
 #include "libmrc/work/atomic_operation.h"
 
 #include "libmrc/wire/packet.h"
+#include "libmrc/work/remote_memory.h"
 
 namespace mrc {
 
@@ -13,9 +14,7 @@ uint8_t execute_atomic(Context& cx, Opcode opcode, const AtomicEth& atomic, uint
   // IBTA 9.4.5: on eight bytes at an address that is a multiple of eight.
   if ((atomic.address & 7) != 0) return Aeth::kNakInvalidRequest;
   const uint8_t right = atomic_right(opcode);
-  if ((cx.connection.remote_access & right) == 0) return Aeth::kNakRemoteAccess;
-  uint8_t* at =
-      cx.services.memory.translate(atomic.key, cx.connection.domain, atomic.address, sizeof(uint64_t), right);
+  uint8_t* at = remote_memory(cx, atomic.key, atomic.address, sizeof(uint64_t), right);
   if (at == nullptr || (reinterpret_cast<uintptr_t>(at) & 7) != 0) return Aeth::kNakRemoteAccess;
   auto* word = reinterpret_cast<uint64_t*>(at);
   const uint32_t losses = cx.services.memory.losses();

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "libmrc/work/remote_memory.h"
+
 namespace mrc {
 
 // IBTA A19. What came before it has been written by now, by a CPU, into memory that all CPUs see alike:
@@ -12,14 +14,11 @@ uint8_t execute_flush(Context& cx, const Feth& feth, const Reth& reth) {
   constexpr uint8_t kPlacements = Feth::kGlobal | Feth::kPersistent;
   if (feth.placement == 0 || (feth.placement & ~kPlacements) != 0 || feth.selectivity > Feth::kRegion)
     return Aeth::kNakInvalidRequest;
-  const MemoryTable& memory = cx.services.memory;
-  const MemoryRegion* region = memory.find(reth.key);
-  if ((cx.connection.remote_access & kRemoteFlush) == 0 || (feth.placement & Feth::kPersistent) != 0 ||
-      region == nullptr)
-    return Aeth::kNakRemoteAccess;
+  const MemoryRegion* region = cx.services.memory.find(reth.key);
+  if ((feth.placement & Feth::kPersistent) != 0 || region == nullptr) return Aeth::kNakRemoteAccess;
   const bool all = feth.selectivity == Feth::kRegion;
-  if (memory.translate(reth.key, cx.connection.domain, all ? region->address : reth.address,
-                       all ? 0 : reth.message_bytes, kRemoteFlush) == nullptr)
+  if (remote_memory(cx, reth.key, all ? region->address : reth.address, all ? 0 : reth.message_bytes,
+                    kRemoteFlush) == nullptr)
     return Aeth::kNakRemoteAccess;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   ++cx.services.counters.flushes_served;

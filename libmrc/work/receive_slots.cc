@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <new>
 
+#include "libmrc/work/scatter.h"
+
 namespace mrc {
 
 void ReceiveSlots::reset(const Size& size) {
@@ -108,6 +110,16 @@ bool ReceiveSlots::lose(Context& cx, uint16_t receive_msn) {
   return true;
 }
 
+uint8_t ReceiveSlots::Slot::place(Context& cx, uint64_t message_bytes, uint64_t offset,
+                                  std::span<const uint8_t> payload) {
+  too_long = too_long || total_bytes(segments) < message_bytes;
+  if (too_long) return Aeth::kNakInvalidRequest;
+  if (!scatter(cx.services.memory, cx.receiver(), segments, offset, payload))
+    return Aeth::kNakRemoteOperation;
+  cx.services.counters.payload_bytes_placed += payload.size();
+  return Aeth::kAck;
+}
+
 void ReceiveSlots::Slot::end(const Packet& packet, uint32_t message_bytes) {
   const Opcode opcode = packet.bth.opcode;
   ended = true;
@@ -143,6 +155,15 @@ bool ReceiveSlots::deliver(Context& cx, const Packet* datagram) {
   CompletionQueue* told = slot.told;
   pop(cx);
   return cx.services.completions.push(told, completion);
+}
+
+// IBTA 9.4.1: the key is taken away before the receive completes.
+uint8_t ReceiveSlots::finish(Context& cx) {
+  const Slot& slot = front();
+  if (slot.invalidates && !slot.lost &&
+      !cx.services.memory.invalidate(MemoryKey{slot.immediate}, cx.connection.domain))
+    return Aeth::kNakRemoteAccess;
+  return deliver(cx) ? Aeth::kAck : Aeth::kNakRemoteOperation;
 }
 
 void ReceiveSlots::pop(Context& cx) {

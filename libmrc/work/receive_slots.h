@@ -38,6 +38,9 @@ class ReceiveSlots {
       if (named != nullptr) --named->held;
       named = nullptr;
     }
+    // Part of a SEND, into its receive request. kAck, or what the peer is refused with; the receive request
+    // is to blame then. `message_bytes`: of all that is to fit, as far as is known.
+    uint8_t place(Context& cx, uint64_t message_bytes, uint64_t offset, std::span<const uint8_t> payload);
     // Its last packet has arrived; `message_bytes` in all.
     void end(const Packet& packet, uint32_t message_bytes);
   };
@@ -67,6 +70,9 @@ class ReceiveSlots {
   // That message is done: its receive request is used up, and the application is told. False: the completion
   // queue overran. `datagram`: of whom it came, if it was a datagram; it then has a GRH in front.
   bool deliver(Context& cx, const Packet* datagram = nullptr);
+  // The same for a message of a connection, after what it asks for besides. kAck, or what the peer is refused
+  // with.
+  uint8_t finish(Context& cx);
   // Receive requests taken from a shared queue that no message has finished, to be flushed with an error.
   template <typename Each>
   void drain(Each&& each) {
