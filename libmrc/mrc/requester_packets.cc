@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "libmrc/mrc/requester.h"
+#include "libmrc/work/answer_data.h"
 #include "libmrc/work/gather.h"
 #include "libmrc/work/message_form.h"
+#include "libmrc/work/request_headers.h"
 
 namespace mrc {
 
@@ -57,8 +59,7 @@ bool Requester::write_again(Context& cx, const Message& message, Psn psn, PathId
   bth.pad_bytes = static_cast<uint8_t>(pad);
   // Also while it is not known yet what the peer can do: an event that does not come is a program that sleeps
   // on.
-  bth.solicited = (request.flags & kSolicited) != 0 && part.last && consumes_receive(operation) &&
-                  cx.connection.extension != PeerExtension::kRefused;
+  bth.solicited = solicits(request, part.last) && cx.connection.extension != PeerExtension::kRefused;
   const Xeth xeth{request.named_queue()};
   FrameWriter frame =
       begin_packet(cx, *config_, chosen, buffer, part, bth, {message.receive_msn, message.msn},
@@ -113,12 +114,10 @@ bool Requester::write_question(Context& cx, const Message& message, const SendRe
   FrameWriter frame = begin_packet(cx, *config_, chosen, buffer, part, bth,
                                    {message.receive_msn, message.msn}, names ? &xeth : nullptr, bytes);
   if (is_atomic(operation)) {
-    const bool swap = operation == Operation::kCompareSwap;
-    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : value,
-                        swap ? request.compare_add : 0});
+    frame.add(atomic_header(request, value));
   } else if (operation == Operation::kFlush) {
-    frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
-    frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
+    frame.add(flush_header(request));
+    frame.add(flushed_range(request));
   } else {
     frame.add(Reth{request.remote_address, request.remote_key, request.bytes});
   }
@@ -142,16 +141,6 @@ bool Requester::write_response(Context& cx, const Message& message, const Part& 
     commit(cx, chosen.plane, frame.finish(0));
     return true;
   }
-  const uint8_t* from = nullptr;
-  const uint32_t losses = cx.services.memory.losses();
-  if (part.bytes > 0) {
-    from = cx.services.memory.translate(response.key, cx.connection.domain, response.address + part.offset,
-                                        part.bytes, kRemoteRead);
-    if (from == nullptr) {
-      response_fault_ = response.psn;
-      return false;
-    }
-  }
   const uint32_t pad = config_->interop.pad_bytes(part.bytes);
   bth.opcode = read_response_opcode(part.first, part.last);
   bth.pad_bytes = static_cast<uint8_t>(pad);
@@ -159,8 +148,7 @@ bool Requester::write_response(Context& cx, const Message& message, const Part& 
       begin_packet(cx, *config_, chosen, buffer, part, bth, meth, nullptr, Reth::kBytes + part.bytes + pad);
   frame.add(Reth{part.offset, MemoryKey{}, response.bytes});
   frame.end_headers();
-  if (part.bytes > 0) frame.add_payload(from, part.bytes);
-  if (cx.services.memory.losses() != losses) {
+  if (!add_read_data(cx, response.key, response.address + part.offset, part.bytes, &frame)) {
     response_fault_ = response.psn;
     return false;
   }

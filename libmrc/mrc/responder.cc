@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
 #include "libmrc/mrc/requester.h"
-#include "libmrc/work/scatter.h"
+#include "libmrc/work/answer_data.h"
 
 namespace mrc {
 
@@ -357,20 +356,13 @@ Responder::Placed Responder::place_answer(Context& cx, const Packet& packet, uin
   const auto above = static_cast<uint64_t>(psn - window_.expected());
   if (ends && !answer_msn_.make_room(window_.expected().value(), above + 1)) return Placed::kDropped;
   const SendRequest& request = cx.send_queue.at(*index);
-  const std::span<const Segment> segments{request.segments(), request.segment_count};
-  bool fits;
-  if (packet.bth.opcode == Opcode::kAtomicAcknowledge) {
-    uint8_t result[sizeof(uint64_t)];
-    std::memcpy(result, &packet.atomic_ack.original, sizeof result);
-    fits = request.operation != Operation::kRead &&
-           (!brings_data(request.operation) ||
-            scatter(cx.services.memory, cx.connection.domain, segments, 0, result));
-  } else {
-    fits = request.operation == Operation::kRead && packet.reth.message_bytes == request.bytes &&
-           packet.reth.address + packet.payload.size() <= request.bytes &&
-           scatter(cx.services.memory, cx.connection.domain, segments, packet.reth.address, packet.payload);
-    if (fits) cx.services.counters.payload_bytes_placed += packet.payload.size();
-  }
+  const bool fits =
+      packet.bth.opcode == Opcode::kAtomicAcknowledge
+          ? request.operation != Operation::kRead &&
+                (!brings_data(request.operation) || place_result(cx, request, packet.atomic_ack.original))
+          : request.operation == Operation::kRead && packet.reth.message_bytes == request.bytes &&
+                packet.reth.address + packet.payload.size() <= request.bytes &&
+                place_read_data(cx, request, packet.reth.address, packet.payload);
   if (!fits) {
     refuse(psn, Aeth::kNakRemoteOperation, false, passing);
     return Placed::kRecorded;

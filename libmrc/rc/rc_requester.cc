@@ -6,6 +6,7 @@
 #include "libmrc/rc/rc_path.h"
 #include "libmrc/work/gather.h"
 #include "libmrc/work/message_form.h"
+#include "libmrc/work/request_headers.h"
 
 namespace mrc {
 
@@ -167,8 +168,8 @@ void RcRequester::write_flush(Context& cx, const SendRequest& request, uint8_t* 
   bth.ack_request = true;
   FrameWriter frame = rc_frame(cx, buffer, Bth::kBytes + Feth::kBytes + Reth::kBytes);
   frame.add(bth);
-  frame.add(Feth{request.flush_placement(), request.flush_selectivity()});
-  frame.add(Reth{request.remote_address, request.remote_key, request.flush_length()});
+  frame.add(flush_header(request));
+  frame.add(flushed_range(request));
   frame.end_headers();
   unasked_ = 0;
   rc_commit(cx, frame.finish(0));
@@ -190,7 +191,7 @@ bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t*
   const uint32_t pad = -bytes & 3;
   Bth bth = rc_bth(cx, to_plain_rc(message_opcode(request.operation, first, last)), at_);
   bth.pad_bytes = static_cast<uint8_t>(pad);
-  bth.solicited = last && consumes_receive(request.operation) && (request.flags & kSolicited) != 0;
+  bth.solicited = solicits(request, last);
   bth.ack_request = wants_acknowledgement(cx, request, last);
 
   const bool writes = request.operation == Operation::kWrite || request.operation == Operation::kWriteImm;
@@ -207,11 +208,7 @@ bool RcRequester::write_packet(Context& cx, const SendRequest& request, uint8_t*
   if (xrc) frame.add(Xeth{request.named_queue()});
   // IBTA 9.7.3: a READ is repeated from the first packet of its response that is missing.
   if (has_reth) frame.add(Reth{request.remote_address + offset, request.remote_key, request.bytes - offset});
-  if (atomic) {
-    const bool swap = request.operation == Operation::kCompareSwap;
-    frame.add(AtomicEth{request.remote_address, request.remote_key, swap ? request.swap : request.compare_add,
-                        swap ? request.compare_add : 0});
-  }
+  if (atomic) frame.add(atomic_header(request, request.compare_add));
   if (immediate) frame.add_immediate(request.immediate);
   if (invalidate) frame.add(Ieth{MemoryKey{request.immediate}});
   frame.end_headers();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What the requester of plain RC learns from the peer's answers, and what it does when none comes.
 #include <algorithm>
-#include <cstring>
 
 #include "libmrc/rc/rc_requester.h"
+#include "libmrc/work/answer_data.h"
 #include "libmrc/work/refusal.h"
-#include "libmrc/work/scatter.h"
 
 namespace mrc {
 
@@ -124,7 +123,6 @@ void RcRequester::on_answer(Context& cx, const Packet& packet) {
 
 // IBTA 9.7.5: packets of a response come in the order of their PSNs, each a full path MTU but the last.
 bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Packet& packet) {
-  const std::span<const Segment> segments{request.segments(), request.segment_count};
   const bool atomic_ack = packet.bth.opcode == Opcode::kRcAtomicAcknowledge;
   if (!brings_data(request.operation)) {
     // IBTA A19: ATOMIC WRITE and FLUSH are answered by a READ response without data.
@@ -138,9 +136,7 @@ bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Pa
   }
   bool placed;
   if (atomic_ack) {
-    uint8_t result[sizeof(uint64_t)];
-    std::memcpy(result, &packet.atomic_ack.original, sizeof result);
-    placed = scatter(cx.services.memory, cx.connection.domain, segments, 0, result);
+    placed = place_result(cx, request, packet.atomic_ack.original);
   } else {
     const Psn psn = packet.bth.psn;
     const uint32_t offset = static_cast<uint32_t>(psn - request.first_psn) * cx.connection.mtu;
@@ -149,8 +145,7 @@ bool RcRequester::place_answer(Context& cx, const SendRequest& request, const Pa
       requests_.fail(CompletionStatus::kLocalLengthError);
       return false;
     }
-    placed = scatter(cx.services.memory, cx.connection.domain, segments, offset, packet.payload);
-    if (placed) cx.services.counters.payload_bytes_placed += bytes;
+    placed = place_read_data(cx, request, offset, packet.payload);
   }
   if (!placed) requests_.fail(CompletionStatus::kLocalProtectionError);
   return placed;

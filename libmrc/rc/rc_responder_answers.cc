@@ -5,6 +5,7 @@
 
 #include "libmrc/rc/rc_path.h"
 #include "libmrc/rc/rc_responder.h"
+#include "libmrc/work/answer_data.h"
 #include "libmrc/work/message_form.h"
 
 namespace mrc {
@@ -68,19 +69,6 @@ bool RcResponder::send_read_response(Context& cx, Answer& answer, uint8_t* buffe
   const uint32_t pad = -bytes & 3;
   const bool first = answer.at == answer.from;
   const bool last = answer.at == answer.last;
-  const uint8_t* from = nullptr;
-  const uint32_t losses = cx.services.memory.losses();
-  // Deregistered meanwhile, or gone: the connection ends here.
-  const auto gone = [&] {
-    fault_ = ResponderFault{answer.at, Aeth::kNakRemoteAccess, false};
-    pending_ = 0;
-    return false;
-  };
-  if (bytes > 0) {
-    from = cx.services.memory.translate(answer.key, cx.connection.domain, answer.address + offset, bytes,
-                                        kRemoteRead);
-    if (from == nullptr) return gone();
-  }
   Bth bth = rc_bth(cx, to_plain_rc(read_response_opcode(first, last)), answer.at);
   bth.pad_bytes = static_cast<uint8_t>(pad);
   const bool acknowledges = first || last;
@@ -88,8 +76,12 @@ bool RcResponder::send_read_response(Context& cx, Answer& answer, uint8_t* buffe
   frame.add(bth);
   if (acknowledges) frame.add(Aeth{Aeth::kAck, answer.msn & 0xFFFFFF});
   frame.end_headers();
-  if (bytes > 0) frame.add_payload(from, bytes);
-  if (cx.services.memory.losses() != losses) return gone();
+  if (!add_read_data(cx, answer.key, answer.address + offset, bytes, &frame)) {
+    // Deregistered meanwhile, or gone: the connection ends here.
+    fault_ = ResponderFault{answer.at, Aeth::kNakRemoteAccess, false};
+    pending_ = 0;
+    return false;
+  }
   rc_commit(cx, frame.finish(pad));
   if (!answer.again) {
     ++cx.services.counters.data_packets_sent;
