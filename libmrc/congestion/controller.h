@@ -55,6 +55,7 @@ class FixedController {
   void on_timeout(uint64_t bytes) { forget(bytes); }
   void forget(uint64_t bytes) { inflight_ -= static_cast<int64_t>(bytes); }
   bool wants_answer(uint64_t bytes) const { return !window_.may_send(inflight() + bytes); }
+  uint64_t surely_open(Nanoseconds) const { return room_in(window_.bytes(), inflight()); }
   uint64_t cwnd() const { return window_.bytes(); }
   uint64_t cwnd_max() const { return most_; }
   Nanoseconds excuses_losses_before() const { return 0; }
@@ -160,6 +161,12 @@ class CongestionController {
     return call([=](const auto& state) { return state.wants_answer(bytes); });
   }
   bool closes_with(uint64_t bytes) const { return wants_answer(bytes); }  // its former name
+
+  // So much may go now in packets of any size without asking again, and none of them wants an answer. May be
+  // said to be 0 although single packets may go.
+  uint64_t surely_open(Nanoseconds now) const {
+    return call([now](const auto& state) { return state.surely_open(now); });
+  }
 
   // The NSCC inside, if there is one; for counters and traces.
   const Nscc* nscc() const {

@@ -62,6 +62,7 @@ class Nscc {
   void forget(uint64_t bytes);
 
   bool wants_answer(uint64_t bytes) const { return inflight() + bytes >= cwnd(); }
+  uint64_t surely_open(Nanoseconds now) const { return may_send(now) ? room_in(cwnd(), inflight()) : 0; }
   uint64_t cwnd() const { return static_cast<uint64_t>(cwnd_); }
   uint64_t cwnd_max() const { return config_.max_cwnd; }
   Nanoseconds excuses_losses_before() const { return 0; }

@@ -42,6 +42,7 @@ class ReceiverAware {
   void forget(uint64_t bytes) { nscc_.forget(bytes); }
 
   bool wants_answer(uint64_t bytes) const;
+  uint64_t surely_open(Nanoseconds) const { return 0; }  // every packet has its time
   // Never less than a packet: a share that is smaller is kept by waiting.
   uint64_t cwnd() const {
     return std::min(nscc_.cwnd(),

@@ -14,6 +14,11 @@ constexpr uint32_t nominal_bytes(uint32_t udp_payload_bytes) {
   return udp_payload_bytes + 8 + 40;
 }
 
+// Less than all that is left: what goes there does not close the window.
+constexpr uint64_t room_in(uint64_t window, uint64_t inflight) {
+  return window > inflight ? window - inflight - 1 : 0;
+}
+
 // MRC 1.4: a penalty of the receiver counts in parts of this.
 inline constexpr uint32_t kPenaltyUnit = 128;
 

@@ -67,6 +67,10 @@ bool Requester::next_writes_immediate(const Context& cx) const {
   }
   while (burst.packets < budget && !failure() && !response_fault_) {
     if (tries_whether_ready()) break;
+    if (first_path == kNoPath) {
+      send_run(cx, budget - burst.packets, share_max, &room, &usable, &burst);
+      if (burst.packets >= budget || failure()) break;
+    }
     if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
       put_off_copies(cx.now);
       burst.window_closed = has_work(cx);

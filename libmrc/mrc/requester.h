@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Turns send requests (and the answers the responder owes) into packets, keeps the window, learns from SACK,
 // NACK, ACK and silence what arrived and what was lost, repeats the lost, and completes requests in order.
-// requester.cc sends, requester_packets.cc writes what is sent, requester_copies.cc sends what may be lost
-// twice, requester_feedback.cc hears, requester_losses.cc judges what was not heard of, requester_timers.cc
-// waits.
+// requester.cc sends, requester_runs.cc many small messages at once, requester_packets.cc writes what is
+// sent, requester_copies.cc sends what may be lost twice, requester_feedback.cc hears, requester_losses.cc
+// judges what was not heard of, requester_timers.cc waits.
 #pragma once
 
 #include <algorithm>
@@ -27,6 +27,8 @@
 #include "libmrc/work/request_order.h"
 
 namespace mrc {
+
+class LaneRoom;
 
 class Requester {
  public:
@@ -161,6 +163,14 @@ class Requester {
   bool send_new(Context& cx, PathId path, uint8_t* buffer);
   bool send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer);
   bool can_follow(const Context& cx) const;
+
+  // Runs, see requester_runs.cc.
+  uint32_t run_limit(const Context& cx, size_t budget) const;
+  bool make_room_for_run(uint32_t packets);
+  void send_run(Context& cx, size_t budget, uint64_t share_max, LaneRoom* room, PlaneMask* usable,
+                Burst* burst);
+  void note_in_run(Context& cx, SendRequest* request, PathId path, Plane plane);
+  void end_run(Context& cx, uint32_t packets, uint64_t bytes, bool was_busy);
 
   // Copies, see requester_copies.cc.
   bool copies_help(const Context& cx) const {

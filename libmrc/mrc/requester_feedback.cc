@@ -51,7 +51,7 @@ void Requester::heard(Context& cx) {
 // ------------------------------------------------------------------------------------------------- SACK
 
 // Notes that a packet arrived. Only one of which no copy can be meant tells by which path it came.
-[[gnu::hot]] bool Requester::credit(Context& cx, Psn psn) {
+[[gnu::always_inline]] inline bool Requester::credit(Context& cx, Psn psn) {
   const SentPacket& packet = sent_.at(psn);
   const bool in_flight = packet.state == PacketState::kInFlight;
   if (!sent_.deliver(psn)) return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "libmrc/mrc/requester.h"
+#include "libmrc/mrc/stream_packet.h"
 #include "libmrc/work/answer_data.h"
 #include "libmrc/work/gather.h"
 #include "libmrc/work/message_form.h"
@@ -11,29 +12,19 @@
 namespace mrc {
 
 namespace {
-// What every packet of the stream begins with, but for the XETH.
-constexpr size_t kStreamBytes = Bth::kBytes + Meth::kBytes + Tseth::kBytes;
-
-// A frame with these headers, and room for so much behind them. Part is the requester's own.
-template <typename Part>
-[[gnu::always_inline]] inline FrameWriter begin_packet(const Context& cx, const TransportConfig& config,
-                                                       const Path& path, uint8_t* buffer, const Part& part,
-                                                       Bth bth, const Meth& meth, const Xeth* xeth,
-                                                       size_t bytes) {
-  bth.destination = cx.connection.remote_qpn;
-  bth.ack_request = part.ack_request;
-  bth.retransmission = part.again;
-  bth.has_timestamp = true;
-  bth.psn = part.psn;
-  const auto kind = part.again ? &PlaneFrames::again : &PlaneFrames::data;
-  FrameWriter frame =
-      begin_frame(cx, path, kind, buffer, kStreamBytes + (xeth != nullptr ? Xeth::kBytes : 0) + bytes);
-  if (xeth != nullptr) bth.opcode = to_xrc(bth.opcode);
-  frame.add(bth);
-  if (xeth != nullptr) frame.add(*xeth);
-  frame.add(meth);
-  frame.add(Tseth{to_wire_timestamp(cx.now, config.coarse_timestamps), config.coarse_timestamps});
-  return frame;
+// The headers of a packet, but for its opcode and pad.
+template <typename Part, typename Message>
+[[gnu::always_inline]] inline StreamPacket headers_of(const Context& cx, const TransportConfig& config,
+                                                      const Part& part, const Message& message,
+                                                      const Xeth* xeth) {
+  StreamPacket packet;
+  packet.bth.ack_request = part.ack_request;
+  packet.bth.retransmission = part.again;
+  packet.bth.psn = part.psn;
+  packet.meth = {message.receive_msn, message.msn};
+  packet.time = stream_time(config, cx.now);
+  packet.xeth = xeth;
+  return packet;
 }
 }  // namespace
 
@@ -54,17 +45,15 @@ bool Requester::write_again(Context& cx, const Message& message, Psn psn, PathId
   const bool immediate = part.last && (operation == Operation::kWriteImm || operation == Operation::kSendImm);
   const bool invalidate = part.last && operation == Operation::kSendInvalidate;
   const uint32_t pad = config_->interop.pad_bytes(part.bytes);
-  Bth bth;
-  bth.opcode = message_opcode(operation, part.first, part.last);
-  bth.pad_bytes = static_cast<uint8_t>(pad);
+  const Xeth xeth{request.named_queue()};
+  StreamPacket packet = headers_of(cx, *config_, part, message, cx.connection.xrc ? &xeth : nullptr);
+  packet.bth.opcode = message_opcode(operation, part.first, part.last);
+  packet.bth.pad_bytes = static_cast<uint8_t>(pad);
   // Also while it is not known yet what the peer can do: an event that does not come is a program that sleeps
   // on.
-  bth.solicited = solicits(request, part.last) && cx.connection.extension != PeerExtension::kRefused;
-  const Xeth xeth{request.named_queue()};
-  FrameWriter frame =
-      begin_packet(cx, *config_, chosen, buffer, part, bth, {message.receive_msn, message.msn},
-                   cx.connection.xrc ? &xeth : nullptr,
-                   Reth::kBytes + (immediate || invalidate ? ImmDt::kBytes : 0) + part.bytes + pad);
+  packet.bth.solicited = solicits(request, part.last) && cx.connection.extension != PeerExtension::kRefused;
+  const size_t named = immediate || invalidate ? ImmDt::kBytes : 0;
+  FrameWriter frame = begin_packet(cx, chosen, buffer, packet, Reth::kBytes + named + part.bytes + pad);
   // A SEND has no remote address: its packets say where in the message they belong. And no key: the last one
   // says what its sender has received, for the program that reads this message may have been answered by it,
   // and must find its own request complete. An ACK beside it could come by a slower path, or not at all.
@@ -104,15 +93,14 @@ bool Requester::write_question(Context& cx, const Message& message, const SendRe
   if (operation == Operation::kAtomicWrite && !gather(cx, request, reinterpret_cast<uint8_t*>(&value)))
     return lose_memory();
   const Path& chosen = cx.paths.at(path);
-  Bth bth;
-  bth.opcode = message_opcode(operation, part.first, part.last);
-  const Xeth xeth{request.named_queue()};
   const size_t bytes = is_atomic(operation)             ? AtomicEth::kBytes
                        : operation == Operation::kFlush ? Feth::kBytes + Reth::kBytes
                                                         : Reth::kBytes;
   const bool names = cx.connection.xrc && operation != Operation::kFlush;  // there is no FLUSH in XRC
-  FrameWriter frame = begin_packet(cx, *config_, chosen, buffer, part, bth,
-                                   {message.receive_msn, message.msn}, names ? &xeth : nullptr, bytes);
+  const Xeth xeth{request.named_queue()};
+  StreamPacket packet = headers_of(cx, *config_, part, message, names ? &xeth : nullptr);
+  packet.bth.opcode = message_opcode(operation, part.first, part.last);
+  FrameWriter frame = begin_packet(cx, chosen, buffer, packet, bytes);
   if (is_atomic(operation)) {
     frame.add(atomic_header(request, value));
   } else if (operation == Operation::kFlush) {
@@ -130,22 +118,19 @@ bool Requester::write_response(Context& cx, const Message& message, const Part& 
                                uint8_t* buffer) {
   const Response& response = answers_->owed.at(message.index);
   const Path& chosen = cx.paths.at(path);
-  const Meth meth{message.receive_msn, message.msn};
-  Bth bth;
+  StreamPacket packet = headers_of(cx, *config_, part, message, nullptr);
   if (response.atomic) {
-    bth.opcode = Opcode::kAtomicAcknowledge;
-    FrameWriter frame =
-        begin_packet(cx, *config_, chosen, buffer, part, bth, meth, nullptr, AtomicAckEth::kBytes);
+    packet.bth.opcode = Opcode::kAtomicAcknowledge;
+    FrameWriter frame = begin_packet(cx, chosen, buffer, packet, AtomicAckEth::kBytes);
     frame.add(AtomicAckEth{response.result});
     frame.end_headers();
     commit(cx, chosen.plane, frame.finish(0));
     return true;
   }
   const uint32_t pad = config_->interop.pad_bytes(part.bytes);
-  bth.opcode = read_response_opcode(part.first, part.last);
-  bth.pad_bytes = static_cast<uint8_t>(pad);
-  FrameWriter frame =
-      begin_packet(cx, *config_, chosen, buffer, part, bth, meth, nullptr, Reth::kBytes + part.bytes + pad);
+  packet.bth.opcode = read_response_opcode(part.first, part.last);
+  packet.bth.pad_bytes = static_cast<uint8_t>(pad);
+  FrameWriter frame = begin_packet(cx, chosen, buffer, packet, Reth::kBytes + part.bytes + pad);
   frame.add(Reth{part.offset, MemoryKey{}, response.bytes});
   frame.end_headers();
   if (!add_read_data(cx, response.key, response.address + part.offset, part.bytes, &frame)) {

@@ -13,6 +13,30 @@ namespace mrc {
 namespace {
 constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at least 1 KiB
 constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
+
+// MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
+// start of a First and the end of a Last give all of it, and around a Middle there is at least one path MTU
+// before and one byte behind.
+[[gnu::always_inline]] inline bool write_allowed(const Context& cx, Opcode opcode, const Reth& reth,
+                                                 uint64_t bytes, uint8_t** to) {
+  if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
+  if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
+  const MemoryRegion* region = cx.services.memory.find(reth.key);
+  if (region == nullptr || !region->lets(cx.connection.domain, kRemoteWrite)) return false;
+  if (is_message_start(opcode)) {
+    if (bytes > reth.message_bytes || !region->contains(reth.address, reth.message_bytes)) return false;
+  } else if (is_message_end(opcode)) {
+    if (bytes > reth.message_bytes || !region->contains(reth.address, bytes) ||
+        !region->contains(reth.address - (reth.message_bytes - bytes), reth.message_bytes))
+      return false;
+  } else {
+    if (reth.message_bytes > region->bytes || !region->contains(reth.address, bytes + 1) ||
+        reth.address - region->address < cx.connection.mtu)
+      return false;
+  }
+  *to = region->place_of(reth.address);
+  return cx.services.memory.present(*region, *to, bytes, kRemoteWrite);
+}
 }  // namespace
 
 void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers_max,
@@ -34,15 +58,19 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
   answer_msn_.make_first();
 }
 
+PathMark Responder::mark_of(const Packet& packet, Plane plane) const {
+  if (!shunned_.empty() && shuns(packet, plane)) [[unlikely]]
+    return PathMark::kAlwaysSkip;
+  return packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
+}
+
 Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {
   Trigger trigger;
   trigger.psn = packet.bth.psn;
   trigger.entropy = packet.entropy;
   trigger.plane = plane;
   trigger.retransmission = packet.bth.retransmission;
-  trigger.mark = packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
-  if (!shunned_.empty() && shuns(packet, plane)) [[unlikely]]
-    trigger.mark = PathMark::kAlwaysSkip;
+  trigger.mark = mark_of(packet, plane);
   trigger.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
   return trigger;
 }
@@ -63,7 +91,6 @@ bool Responder::shuns(const Packet& packet, Plane plane) const {
                                         Requester& requester) {
   const Psn psn = packet.bth.psn;
   Counters& counters = cx.services.counters;
-  const Trigger trigger = trigger_of(packet, plane);
   switch (window_.classify(psn)) {
     case ReceiveWindow::Arrival::kOutOfWindow:
       ++counters.out_of_window;
@@ -80,7 +107,7 @@ bool Responder::shuns(const Packet& packet, Plane plane) const {
     case ReceiveWindow::Arrival::kDuplicateAbove:
       ++counters.duplicates;
       cx.note(TraceEvent::kDuplicate, psn);
-      trigger_ = trigger;
+      trigger_ = trigger_of(packet, plane);
       sack_due_ = sack_wanted_ = sack_urgent_ = true;
       return;
     case ReceiveWindow::Arrival::kNew:
@@ -97,7 +124,9 @@ bool Responder::shuns(const Packet& packet, Plane plane) const {
   if (config_->counts_senders()) cx.services.receiver_share.on_data(cx.peer_index, cx.now);
   uint8_t passing = ReceiveWindow::kNothing;
   order_.pass_over(window_, psn);  // unless it turns out to write
-  const Placed placed = place(cx, packet, &passing);
+  if (is_message_end(packet.bth.opcode)) passing |= ReceiveWindow::kEndsMessage;
+  const Placed placed =
+      is_write(packet.bth.opcode) ? place_write(cx, packet, &passing) : place_other(cx, packet, &passing);
   if (placed == Placed::kNotReady) send_not_ready(cx, packet, plane);
   if (placed != Placed::kRecorded) {
     ++counters.requests_refused;
@@ -113,7 +142,7 @@ bool Responder::shuns(const Packet& packet, Plane plane) const {
   unsacked_bytes_ += std::max<uint32_t>(kSackCountMin, static_cast<uint32_t>(packet.payload.size()));
   const bool wanted = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
   if (wanted || packet.bth.ack_request || !anything_received_) {
-    trigger_ = trigger;
+    trigger_ = trigger_of(packet, plane);
     sack_due_ = true;
     sack_wanted_ = sack_wanted_ || wanted;
     sack_urgent_ = sack_urgent_ || packet.bth.retransmission;
@@ -124,8 +153,8 @@ bool Responder::shuns(const Packet& packet, Plane plane) const {
     cx.services.receiver_share.on_done(cx.peer_index);
   // MRC 12.S9, SPEC 7.5.2: a CE-marked packet is acknowledged at once, by itself, so that the requester
   // learns which path it was. So is one whose path it is to leave.
-  if (trigger.mark != PathMark::kNone)
-    send_sack(cx, path_back(cx, plane, packet.entropy), trigger, std::nullopt);
+  if (mark_of(packet, plane) != PathMark::kNone) [[unlikely]]
+    send_sack(cx, path_back(cx, plane, packet.entropy), trigger_of(packet, plane), std::nullopt);
 }
 
 // MRC 12.S7, 7: only the headers came through. If the data are here already, say so; else ask for them at
@@ -150,10 +179,8 @@ void Responder::on_trimmed(Context& cx, const Packet& packet, Plane plane) {
       packet.dscp == config_->dscp_trimmed_last_hop ? NackReason::kTrimmedLastHop : NackReason::kTrimmed);
 }
 
-Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* passing) {
+Responder::Placed Responder::place_other(Context& cx, const Packet& packet, uint8_t* passing) {
   const Opcode opcode = packet.bth.opcode;
-  if (is_message_end(opcode)) *passing |= ReceiveWindow::kEndsMessage;
-  if (is_write(opcode)) return place_write(cx, packet, passing);
   if (is_send(opcode)) return place_send(cx, packet, passing);
   if (is_read_response(opcode) || opcode == Opcode::kAtomicAcknowledge)
     return place_answer(cx, packet, passing);
@@ -162,9 +189,10 @@ Responder::Placed Responder::place(Context& cx, const Packet& packet, uint8_t* p
 
 // ------------------------------------------------------------------------------------------------ WRITE
 
-Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint8_t* passing) {
+[[gnu::always_inline]] inline Responder::Placed Responder::place_write(Context& cx, const Packet& packet,
+                                                                       uint8_t* passing) {
   uint8_t* to = nullptr;
-  if (!memory_allows(cx, packet.bth.opcode, packet.reth, packet.payload.size(), &to)) {
+  if (!write_allowed(cx, packet.bth.opcode, packet.reth, packet.payload.size(), &to)) {
     if (cx.connection.lossy) return lose(cx, packet, passing);
     refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
@@ -207,28 +235,9 @@ Responder::Placed Responder::lose(Context& cx, const Packet& packet, uint8_t* pa
   return Placed::kRecorded;
 }
 
-// MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
-// start of a First and the end of a Last give all of it, and around a Middle there is at least one path MTU
-// before and one byte behind.
-bool Responder::memory_allows(Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes,
-                              uint8_t** to) const {
-  if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
-  if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
-  const MemoryRegion* region = cx.services.memory.find(reth.key);
-  if (region == nullptr || !region->lets(cx.connection.domain, kRemoteWrite)) return false;
-  if (!region->contains(reth.address, bytes) || reth.message_bytes > region->bytes) return false;
-  if (is_message_start(opcode)) {
-    if (!region->contains(reth.address, reth.message_bytes)) return false;
-  } else if (is_message_end(opcode)) {
-    if (bytes > reth.message_bytes ||
-        !region->contains(reth.address - (reth.message_bytes - bytes), reth.message_bytes))
-      return false;
-  } else {
-    if (reth.address - region->address < cx.connection.mtu || !region->contains(reth.address, bytes + 1))
-      return false;
-  }
-  *to = region->place_of(reth.address);
-  return cx.services.memory.present(*region, *to, bytes, kRemoteWrite);
+bool Responder::memory_allows(const Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes,
+                              uint8_t** to) {
+  return write_allowed(cx, opcode, reth, bytes, to);
 }
 
 // ------------------------------------------------------------------------------------- SEND and receives

@@ -87,7 +87,7 @@ class Responder {
   // What became of a new packet: nothing is recorded of one that is refused for now.
   enum class Placed : uint8_t { kRecorded, kNotReady, kDropped };
 
-  Placed place(Context& cx, const Packet& packet, uint8_t* passing);
+  Placed place_other(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_write(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_answer(Context& cx, const Packet& packet, uint8_t* passing);
@@ -96,7 +96,7 @@ class Responder {
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
   Placed lose(Context& cx, const Packet& packet, uint8_t* passing);
-  bool memory_allows(Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes, uint8_t** to) const;
+  static bool memory_allows(const Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes, uint8_t** to);
   bool hold_write(Context& cx, const Packet& packet, uint8_t* to);
   bool waits_for_held();
   void refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
@@ -111,6 +111,7 @@ class Responder {
   void send_acknowledge(Context& cx, PathId path);
   void send_not_ready(Context& cx, const Packet& packet, Plane plane);
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
+  PathMark mark_of(const Packet& packet, Plane plane) const;
   Trigger trigger_of(const Packet& packet, Plane plane) const;
   uint8_t welcome(const Context& cx) const;
   uint8_t word_to_senders(Context& cx) const;

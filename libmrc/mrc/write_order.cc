@@ -42,11 +42,6 @@ bool WriteOrder::grow(const ReceiveWindow& window, Psn psn) noexcept {
   return written_.make_room(window.expected().value(), static_cast<uint64_t>(psn - window.expected()) + 1);
 }
 
-void WriteOrder::place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) {
-  place_part(window, psn, to, payload);
-  claim(window, psn, to, payload.size());
-}
-
 void WriteOrder::place_part(const ReceiveWindow& window, Psn psn, uint8_t* to,
                             std::span<const uint8_t> payload) {
   if (psn < window.highest() && may_be_overwritten(window.highest(), psn, to, payload.size()))

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libmrc/containers/growing_ring.h"
+#include "libmrc/memory/place_bytes.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/psn.h"
 
@@ -25,7 +26,13 @@ class WriteOrder {
   }
   // Copies the payload of a packet that is new to the window and has its place, except where a later packet
   // has written already.
-  void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload);
+  void place(const ReceiveWindow& window, Psn psn, uint8_t* to, std::span<const uint8_t> payload) {
+    // Nothing has overtaken it, and it has overtaken nothing.
+    if (psn == window.expected() && psn > window.highest()) [[likely]]
+      return place_bytes(to, payload.data(), payload.size());
+    place_part(window, psn, to, payload);
+    claim(window, psn, to, payload.size());
+  }
   // The same in parts: first the place is claimed, then parts of the payload are copied, in any order, as
   // long as the packet is not passed.
   void claim(const ReceiveWindow& window, Psn psn, uint8_t* to, size_t bytes) {

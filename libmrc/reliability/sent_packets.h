@@ -49,6 +49,7 @@ class SentPackets {
   Psn next() const { return next_; }      // the PSN of the next new packet
   uint32_t outstanding() const { return static_cast<uint32_t>(next_ - oldest_); }
   bool full() const { return outstanding() >= limit_; }
+  uint32_t room() const { return full() ? 0 : limit_ - outstanding(); }
   bool contains(Psn psn) const { return psn >= oldest_ && psn < next_; }
   // Acknowledged, but at() still tells about it.
   bool remembers(Psn psn) const {
@@ -75,6 +76,14 @@ class SentPackets {
     // Not by a packet: nothing new is sent into a full window.
     assert(!full());
     make_room();
+    add_with_room(packet);
+  }
+  // The same in two steps, for several: so many will go out. False: there is no memory for all of them.
+  bool make_room_for(uint32_t packets) {
+    make_room(packets);
+    return packets <= room();
+  }
+  [[gnu::always_inline]] void add_with_room(const SentPacket& packet) {
     at(next_) = packet;
     ++next_;
     leaves(packet);
@@ -110,8 +119,8 @@ class SentPackets {
 
  private:
   // Twice what is outstanding, so that as much that is acknowledged is remembered.
-  void make_room() {
-    const uint64_t wanted = std::min<uint64_t>(2 * (uint64_t{outstanding()} + 1), limit_);
+  void make_room(uint32_t packets = 1) {
+    const uint64_t wanted = std::min<uint64_t>(2 * (uint64_t{outstanding()} + packets), limit_);
     if (wanted <= entries_.size()) [[likely]]
       return;
     const Psn oldest_known = next_ - static_cast<int32_t>(entries_.size());

@@ -1,40 +1,37 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/work/request_completion.h"
 
-#include <cstdint>
+#include <cstddef>
+#include <iterator>
 
 namespace mrc {
 
 namespace {
+// By operation.
+constexpr CompletionKind kKinds[] = {
+    CompletionKind::kRdmaWrite,    // kWrite
+    CompletionKind::kRdmaWrite,    // kWriteImm
+    CompletionKind::kSend,         // kSend
+    CompletionKind::kSend,         // kSendImm
+    CompletionKind::kSend,         // kSendInvalidate
+    CompletionKind::kRdmaRead,     // kRead
+    CompletionKind::kCompareSwap,  // kCompareSwap
+    CompletionKind::kFetchAdd,     // kFetchAdd
+    CompletionKind::kAtomicWrite,  // kAtomicWrite
+    CompletionKind::kFlush,        // kFlush
+    CompletionKind::kBindWindow,   // kBindWindow
+    CompletionKind::kLocalInvalidate,
+};
+static_assert(std::size(kKinds) == static_cast<size_t>(Operation::kLocalInvalidate) + 1);
+
 CompletionKind completion_kind(Operation operation) {
-  switch (operation) {
-    case Operation::kWrite:
-    case Operation::kWriteImm:
-      return CompletionKind::kRdmaWrite;
-    case Operation::kRead:
-      return CompletionKind::kRdmaRead;
-    case Operation::kCompareSwap:
-      return CompletionKind::kCompareSwap;
-    case Operation::kFetchAdd:
-      return CompletionKind::kFetchAdd;
-    case Operation::kAtomicWrite:
-      return CompletionKind::kAtomicWrite;
-    case Operation::kFlush:
-      return CompletionKind::kFlush;
-    case Operation::kBindWindow:
-      return CompletionKind::kBindWindow;
-    case Operation::kLocalInvalidate:
-      return CompletionKind::kLocalInvalidate;
-    default:
-      return CompletionKind::kSend;
-  }
+  return kKinds[static_cast<size_t>(operation)];
 }
 }  // namespace
 
-[[gnu::hot]] bool complete_oldest(Context& cx, CompletionStatus status) {
+[[gnu::hot]] bool tell_oldest(Context& cx, CompletionStatus status) {
   const uint64_t head = cx.send_queue.head();
   const SendRequest& request = cx.send_queue.at(head);
-  const bool told = cx.signal_all || (request.flags & kSignaled) != 0 || status != CompletionStatus::kSuccess;
   Completion completion;
   completion.work_id = request.work_id;
   completion.byte_count = request.bytes;
@@ -42,7 +39,7 @@ CompletionKind completion_kind(Operation operation) {
   completion.status = status;
   completion.kind = completion_kind(request.operation);
   cx.send_queue.release(head + 1);  // the request is the application's again
-  return !told || cx.services.completions.push(cx.send_completions, completion);
+  return cx.services.completions.push(cx.send_completions, completion);
 }
 
 bool flush_requests(Context& cx, CompletionStatus first) {
