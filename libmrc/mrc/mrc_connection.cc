@@ -28,11 +28,8 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
   own_controller_.reset(congestion);
   connection_.strict = terms_.transport == Transport::kMrcStrict;
   connection_.extension = connection_.strict ? PeerExtension::kRefused : PeerExtension::kUnknown;
-  on_trust_ = !connection_.strict && peer_->speakers.speaks(connection_.remote_qpn, now);
-  if (on_trust_)
-    connection_.extension = PeerExtension::kSupported;
-  else if (!connection_.strict)
-    negotiation_.start(now);
+  connection_.refused_until = kNever;
+  if (!connection_.strict && !take_word_of_others(now)) negotiation_.start(now);
   responder_.reset(
       services.config, first, connection_.answers_max,
       {terms_.immediates_taken.value_or(services.config.immediates_max), terms_.copied_segments});
@@ -205,8 +202,26 @@ void MrcTransport::on_endpoint_response(const Packet& packet, Nanoseconds now) {
   // round trip.
   if (!asks_for_psn_) negotiation_.stop();
   const bool speaks = (packet.eeth.vendor_info & kSpeaksExtension) != 0;
-  connection_.extension = speaks ? PeerExtension::kSupported : PeerExtension::kRefused;
-  if (speaks) peer_->speakers.hear(connection_.remote_qpn, now);
+  hear_word(speaks ? PeerExtension::kSupported : PeerExtension::kRefused, now);
+}
+
+// What this queue pair was told itself, or not told for as long as one waits.
+void MrcTransport::hear_word(PeerExtension word, Nanoseconds now) {
+  peer_->speakers.hear(connection_.remote_qpn, word, now);
+  connection_.extension = word;
+  connection_.refused_until = peer_->speakers.believed_until(connection_.remote_qpn);
+  on_trust_ = false;
+}
+
+// What others were told. Not what they were not told: silence is no answer.
+bool MrcTransport::take_word_of_others(Nanoseconds now) {
+  const PeerExtension word = peer_->speakers.word_of(connection_.remote_qpn, now);
+  if (word != PeerExtension::kSupported && word != PeerExtension::kRefused) return false;
+  connection_.extension = word;
+  connection_.refused_until = peer_->speakers.believed_until(connection_.remote_qpn);
+  on_trust_ = word == PeerExtension::kSupported;
+  if (!asks_for_psn_) negotiation_.stop();
+  return true;
 }
 
 }  // namespace mrc

@@ -32,11 +32,10 @@ constexpr Nanoseconds kNegotiationMax = 30 * kSecond;
       break;
     default:
       if (is_write(opcode) || (is_request(opcode) && !connection_.strict)) {
-        if (!is_write(opcode) && connection_.extension == PeerExtension::kUnknown) {
+        if (!is_write(opcode) && connection_.extension != PeerExtension::kSupported) {
           // Who sends it speaks it.
-          connection_.extension = PeerExtension::kSupported;
           negotiation_.stop();
-          peer_->speakers.hear(connection_.remote_qpn, cx.now);
+          hear_word(PeerExtension::kSupported, cx.now);
         }
         responder_.on_request(cx, packet, plane, requester_);
         if (sending_) requester_.refresh_reverse_path(cx);
@@ -70,11 +69,12 @@ void MrcTransport::send_requests(Context& cx, size_t budget, Requester::Burst* b
 [[gnu::hot]] More MrcTransport::transmit(Context& cx, size_t budget, bool fresh_answers) {
   resolve_next_hops(connection_, Transport::kMrc, cx.services);
   Requester::Burst burst;
+  bool knows_more = false;
   if (!sending_) start_answering(cx);
   if (sending_) {
     send_requests(cx, budget, &burst);
     if (failure() || fault() != nullptr) return More::kNothing;
-    if (requester_.awaits_negotiation(cx)) await_negotiation(cx.now);
+    if (requester_.awaits_negotiation(cx)) knows_more = !await_word(cx.now);
   }
   // Answers ride behind the data, on the same path, so that the peer sees both at once. For that they wait
   // for one burst, but not for another.
@@ -88,6 +88,7 @@ void MrcTransport::send_requests(Context& cx, size_t budget, Requester::Burst* b
   }
   if (burst.packets > 0 || !burst.blocked) its_turn_ = false;
   if (burst.blocked) return More::kBlocked;
+  if (knows_more) return More::kReady;
   if (burst.packets == budget && requester_.wants_to_send(cx)) return More::kReady;
   return responder_.control_due() ? More::kDeferred : More::kNothing;
 }
@@ -120,6 +121,16 @@ void MrcTransport::start_answering(Context& cx) {
   await_negotiation(cx.now);
 }
 
+// A request waits for what the peer speaks. It refused some time ago, or did not answer: that may have been
+// another program. False: that is known now.
+bool MrcTransport::await_word(Nanoseconds now) {
+  if (take_word_of_others(now)) return false;
+  connection_.extension = PeerExtension::kUnknown;
+  if (!negotiation_.under_way()) negotiation_.start(now);
+  await_negotiation(now);
+  return true;
+}
+
 // As long as requests are repeated, but not for ever: a peer of MRC 1.0 need not answer.
 void MrcTransport::await_negotiation(Nanoseconds now) {
   negotiation_.await(now, std::min(requester_.retry().patience(), kNegotiationMax));
@@ -135,9 +146,10 @@ void MrcTransport::doubt(Nanoseconds now) {
 void MrcTransport::on_timer(Context& cx) {
   resolve_next_hops(connection_, Transport::kMrc, cx.services);
   if (on_trust_ && requester_.retry().attempts() > 0) doubt(cx.now);
+  if (connection_.extension == PeerExtension::kUnknown) take_word_of_others(cx.now);
   if (negotiation_.under_way() && !negotiation_.on_timer(cx) &&
       connection_.extension == PeerExtension::kUnknown)
-    connection_.extension = PeerExtension::kUnanswered;
+    hear_word(PeerExtension::kUnanswered, cx.now);
   if (sending_) requester_.on_timer(cx);
   responder_.release_writes(cx, requester_);
 }

@@ -111,6 +111,10 @@ class MrcTransport {
   bool others_wait() const;
   void send_requests(Context& cx, size_t budget, Requester::Burst* burst);
   void start_answering(Context& cx);
+  // What the peer speaks.
+  void hear_word(PeerExtension word, Nanoseconds now);
+  bool take_word_of_others(Nanoseconds now);
+  bool await_word(Nanoseconds now);
   void await_negotiation(Nanoseconds now);
   void doubt(Nanoseconds now);
 

@@ -164,7 +164,7 @@ bool Requester::start_response(Context& cx) {
 // What the order of operations, the peer and what is under way demand of the next request.
 [[gnu::hot]] bool Requester::may_start(const Context& cx, const SendRequest& request) const {
   const Operation operation = request.operation;
-  if (!is_strict_mrc(operation) && !is_local(operation) && cx.connection.extension == PeerExtension::kUnknown)
+  if (!is_strict_mrc(operation) && !is_local(operation) && !cx.connection.knows_extension(cx.now))
     return false;
   // MRC 12.R4, 2: never more than max_wimm in flight.
   if (consumes_receive(operation) && consuming_ >= cx.connection.immediates_max) return false;

@@ -82,7 +82,7 @@ class Requester {
   bool has_work(const Context& cx) const;  // whatever the window says
   // Whether the next request waits until it is known what the peer speaks.
   bool awaits_negotiation(const Context& cx) const {
-    if (cx.connection.extension != PeerExtension::kUnknown || !requests_.has_next(cx)) return false;
+    if (cx.connection.knows_extension(cx.now) || !requests_.has_next(cx)) return false;
     const Operation next = requests_.next_request(cx).operation;
     return !is_local(next) && !is_strict_mrc(next);
   }

@@ -8,18 +8,11 @@
 #include "libmrc/memory/memory_table.h"
 #include "libmrc/path/path_set.h"
 #include "libmrc/peer/frame_table.h"
+#include "libmrc/peer/peer_extension.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
 
 namespace mrc {
-
-// Whether the peer speaks the extension (SEND, READ, atomics) beside MRC 1.0.
-enum class PeerExtension : uint8_t {
-  kUnknown,
-  kSupported,
-  kRefused,
-  kUnanswered,  // it does not say
-};
 
 // MRC 1.4: a SACK tells the MPR in units of so many PSNs.
 inline constexpr uint32_t kMprUnit = 128;
@@ -40,6 +33,7 @@ struct Connection {
   bool lossy = false;                   // messages that cannot be taken are lost, and nobody is told
   bool xrc = false;                     // its packets are those of XRC
   PeerExtension extension = PeerExtension::kUnknown;
+  Nanoseconds refused_until = kNever;  // so long a refusal, or silence, is believed
   uint8_t reads_max = 16;          // READs and atomics of ours that may wait for an answer (max_rd_atomic)
   uint8_t answers_max = 16;        // the same of the peer's (max_dest_rd_atomic)
   uint8_t rnr_timer = 12;          // IBTA code of the delay we ask for when no receive request is there
@@ -56,6 +50,13 @@ struct Connection {
   std::array<MacAddress, kPlanesMax> next_hops{};
   std::array<const PlaneFrames*, kPlanesMax> frames{};
   std::array<uint8_t, kPlanesMax> lanes{};  // of the transmitter, by which they go
+
+  // Whether a request of the extension may go, or fail, by what the peer has said of it.
+  bool knows_extension(Nanoseconds now) const {
+    if (extension == PeerExtension::kSupported) [[likely]]
+      return true;
+    return extension != PeerExtension::kUnknown && now < refused_until;
+  }
 };
 
 }  // namespace mrc
