@@ -125,8 +125,6 @@ std::unique_ptr<QueuePair> Engine::take_out(QueuePair* qp) {
   line_.remove(qp->in_line_);
   timers_.cancel(slot_of(*qp));
   if (qp->counted_) count(*qp, false);
-  qp->config().send_completions->remove(qp->qpn());
-  qp->config().receive_completions->remove(qp->qpn());
   Peer* const peer = qp->peer();
   const bool others = peer != nullptr && peer->users > 1;
   qp->disconnect(services_);
@@ -136,6 +134,15 @@ std::unique_ptr<QueuePair> Engine::take_out(QueuePair* qp) {
   alive_.remove(qp->alive_);
   taken_[slot_of(*qp)] = false;
   return std::move(queue_pairs_[slot_of(*qp)]);
+}
+
+void Engine::destroy(QueuePair* qp) {
+  const std::unique_ptr<QueuePair> gone = take_out(qp);
+  for (CompletionQueue* queue : {gone->config().send_completions, gone->config().receive_completions}) {
+    queue->begin_removal(gone->qpn());
+    while (queue->remove_some()) {
+    }
+  }
 }
 
 void Engine::answer_all(Nanoseconds clock) {

@@ -111,9 +111,10 @@ class Engine final : private FrameTap {
   std::optional<Birth> begin_create(const QueuePairConfig& config);
   std::unique_ptr<QueuePair> make(const Birth& birth, const QueuePairConfig& config) const;
   QueuePair* end_create(const Birth& birth, std::unique_ptr<QueuePair> qp);
-  // To be freed under no lock.
+  // To be freed under no lock. What it has left in its completion queues stays there.
   std::unique_ptr<QueuePair> take_out(QueuePair* qp);
-  void destroy(QueuePair* qp) { take_out(qp); }
+  // And nobody polls meanwhile: all that it has left.
+  void destroy(QueuePair* qp);
   // A completion queue that several engines push into is being destroyed; no queue pair has it any more.
   void forget(CompletionQueue& queue) { completions_.forget(&queue); }
   // Sends the answers that were put off to the next burst, for those who leave now. Nothing is received.

@@ -8,26 +8,62 @@
 namespace mrc {
 
 namespace {
-// While a ring is replaced, about a burst's worth of them.
-constexpr uint64_t kCopiedAtOnce = 256;
+// While others wait: about a burst's worth of them.
+constexpr uint64_t kMovedAtOnce = 256;
 }  // namespace
 
 CompletionQueue::CompletionQueue(uint32_t entries_min)
     : ring_(new Completion[std::bit_ceil(entries_min < 1 ? 1u : entries_min)]),
       mask_(std::bit_ceil(entries_min < 1 ? 1u : entries_min) - 1) {}
 
-void CompletionQueue::remove(Qpn qpn) {
+void CompletionQueue::begin_removal(Qpn qpn) {
+  const uint64_t head = polled();
+  removal_ = {true, qpn, pushed(), head, head};
+}
+
+bool CompletionQueue::remove_some(std::span<uint64_t* const> marks) {
   const PushLock lock(*this);
-  ++removals_;
-  uint64_t kept = head_.load(std::memory_order_relaxed);
+  Removal& removal = removal_;
+  const uint64_t head = head_.load(std::memory_order_relaxed);
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
-  for (uint64_t at = kept; at != tail; ++at) {
-    if (ring_[at & mask_].qpn == qpn) continue;
-    ring_[kept & mask_] = ring_[at & mask_];
-    if (times_ != nullptr) times_[kept & mask_] = times_[at & mask_];
-    ++kept;
+  if (head > removal.kept)
+    removal.kept = removal.at = std::max(removal.at, head);  // all before it was polled
+  const auto move_marks = [&] {
+    for (uint64_t* mark : marks)
+      if (*mark == removal.at) *mark = removal.kept;
+  };
+  for (const uint64_t stop = std::min(tail, removal.at + kMovedAtOnce); removal.at != stop; ++removal.at) {
+    move_marks();
+    if (removal.at < removal.end && ring_[removal.at & mask_].qpn == removal.qpn) continue;
+    if (removal.kept != removal.at) {
+      ring_[removal.kept & mask_] = ring_[removal.at & mask_];
+      if (times_ != nullptr) times_[removal.kept & mask_] = times_[removal.at & mask_];
+    }
+    ++removal.kept;
   }
-  tail_.store(kept, std::memory_order_release);
+  const bool nothing_moves = removal.at >= removal.end && removal.kept == removal.at;
+  if (removal.at != tail && !nothing_moves) return true;
+  if (!nothing_moves) {
+    move_marks();
+    tail_.store(removal.kept, std::memory_order_release);
+  }
+  removal.under_way = false;
+  return false;
+}
+
+// What is in the gap is not there any more.
+size_t CompletionQueue::poll_across_gap(std::span<Completion> out, CompletionTime* time_of_first) {
+  uint64_t head = head_.load(std::memory_order_relaxed);
+  const uint64_t tail = tail_.load(std::memory_order_acquire);
+  size_t count = 0;
+  while (count < out.size()) {
+    if (head == removal_.kept) head = removal_.at;
+    if (head == tail) break;
+    if (count == 0 && time_of_first != nullptr && times_ != nullptr) *time_of_first = times_[head & mask_];
+    out[count++] = ring_[head++ & mask_];
+  }
+  head_.store(head, std::memory_order_release);
+  return count;
 }
 
 void CompletionQueue::share(uint32_t engines) {
@@ -44,13 +80,10 @@ CompletionQueue::Resizing::Resizing(const CompletionQueue& queue, uint32_t entri
 }
 
 bool CompletionQueue::Resizing::take_some(const CompletionQueue& queue) {
-  // Others have moved up since: they are somewhere else now.
-  if (removals_ != queue.removals_) copied_ = 0;
-  removals_ = queue.removals_;
   copied_ = std::max(copied_, queue.polled());
   const uint64_t pushed = queue.pushed();
-  if (pushed - copied_ <= kCopiedAtOnce) return false;
-  copy(queue, copied_ + kCopiedAtOnce);
+  if (pushed - copied_ <= kMovedAtOnce) return false;
+  copy(queue, copied_ + kMovedAtOnce);
   return true;
 }
 
@@ -66,7 +99,6 @@ bool CompletionQueue::finish(Resizing& resizing) {
   const PushLock lock(*this);
   const uint64_t tail = tail_.load(std::memory_order_relaxed);
   if (tail - polled() > resizing.mask_ + uint64_t{1}) return false;
-  if (resizing.removals_ != removals_) resizing.copied_ = 0;
   resizing.copied_ = std::max(resizing.copied_, polled());
   resizing.copy(*this, tail);
   std::swap(ring_, resizing.ring_);

@@ -95,6 +95,8 @@ class CompletionQueue {
   // --- application side ---
   // `time_of_first`: of the first one that was polled, if times are kept.
   size_t poll(std::span<Completion> out, CompletionTime* time_of_first = nullptr) {
+    if (removal_.under_way) [[unlikely]]
+      return poll_across_gap(out, time_of_first);
     uint64_t head = head_.load(std::memory_order_relaxed);
     const uint64_t tail = tail_.load(std::memory_order_acquire);
     size_t count = 0;
@@ -117,14 +119,18 @@ class CompletionQueue {
   bool shared() const { return shared_.load(std::memory_order_relaxed); }
 
   // --- both sides locked out by the caller, but for other engines ---
-  // Drops the completions of a queue pair that is being destroyed.
-  void remove(Qpn qpn);
-  // Another size, in steps: the engine waits for the last one only. One Resizing at a time.
+  // Takes out what a queue pair that is gone has left, in steps of a burst's worth: what is behind it moves
+  // up, so that its places are free. Between two steps others push and poll. What is pushed from now on
+  // stays.
+  void begin_removal(Qpn qpn);
+  // False: that was the last one. `marks`: numbers as of pushed(), which move along.
+  bool remove_some(std::span<uint64_t* const> marks = {});
+  // Another size, in steps: the engine waits for the last one only. One Resizing or removal at a time.
   class Resizing {
    public:
     // Allocates the new ring. Under no lock.
     Resizing(const CompletionQueue& queue, uint32_t entries_min);
-    // Takes a few of those that wait along; nobody polls or removes meanwhile, but engines may push. False:
+    // Takes a few of those that wait along; nobody polls meanwhile, but engines may push. False:
     // the rest is so little that finish() does it.
     bool take_some(const CompletionQueue& queue);
 
@@ -135,16 +141,18 @@ class CompletionQueue {
     std::unique_ptr<Completion[]> ring_;
     std::unique_ptr<CompletionTime[]> times_;
     uint32_t mask_;
-    uint64_t copied_ = 0;    // up to this one
-    uint32_t removals_ = 0;  // of the queue's, that it knows of
+    uint64_t copied_ = 0;  // up to this one
   };
   // The last step. What the queue had is in `resizing` afterwards, to be freed when no lock is held. False:
   // more are waiting than would fit, and nothing has changed.
   bool finish(Resizing& resizing);
   // From now on every completion has a time. Before the first one.
   void keep_times(Clock clock);
-  // Completion number n in [polled(), pushed()), for event arming.
-  const Completion& peek(uint64_t n) const { return ring_[n & mask_]; }
+  // Completion number n in [polled(), pushed()), for event arming; null: there is none any more.
+  const Completion* peek(uint64_t n) const {
+    const bool in_gap = removal_.under_way && n >= removal_.kept && n < removal_.at;
+    return in_gap ? nullptr : &ring_[n & mask_];
+  }
 
   void* owner = nullptr;  // the caller's object for this queue; handed back in events
 
@@ -180,12 +188,22 @@ class CompletionQueue {
     CompletionQueue* queue_;
   };
 
+  // Between `kept` and `at` there is a gap, which moves on towards the end.
+  struct Removal {
+    bool under_way = false;
+    Qpn qpn;
+    uint64_t end = 0;   // only those before it are to go
+    uint64_t kept = 0;  // those before it stay where they are
+    uint64_t at = 0;    // those from it on have not been looked at
+  };
+  size_t poll_across_gap(std::span<Completion> out, CompletionTime* time_of_first);
+
   std::unique_ptr<Completion[]> ring_;
   std::unique_ptr<CompletionTime[]> times_;  // beside the ring, for those few who ask
   Clock clock_ = nullptr;
   std::unique_ptr<Place[]> places_;  // once it is shared
   uint32_t mask_;
-  uint32_t removals_ = 0;
+  Removal removal_;
   std::atomic<bool> shared_{false};
   std::atomic<bool> overrun_{false};
   std::atomic_flag pushing_;

@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <optional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -36,7 +41,9 @@ TEST(CompletionQueue, KeepsOrderAndSaysWhenFull) {
 TEST(CompletionQueue, RemovesOneQueuePairOnly) {
   CompletionQueue queue(8);
   for (uint64_t i = 0; i < 6; ++i) queue.push(completion(i, i % 2));
-  queue.remove(Qpn(1));
+  queue.begin_removal(Qpn(1));
+  EXPECT_FALSE(queue.remove_some());
+  EXPECT_EQ(queue.pushed() - queue.polled(), 3u) << "their places are free";
   Completion out[8];
   ASSERT_EQ(queue.poll(out), 3u);
   EXPECT_EQ(out[2].work_id, 4u);
@@ -62,44 +69,125 @@ TEST(CompletionQueue, ResizeKeepsWhatWaits) {
   for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(out[i].work_id, i + 2);
 }
 
-// Nobody waits for all that are in it: they are taken along a few at a time, while others come, are polled
-// and are removed.
+// Nobody waits for all that are in it: they are taken along a few at a time, while others come and are
+// polled.
 TEST(CompletionQueue, IsResizedWhileCompletionsComeAndGo) {
-  constexpr Qpn kGone{7};
-  for (const bool some_go : {false, true}) {
-    CompletionQueue queue(1 << 14);
-    uint64_t pushed = 0;
-    uint64_t polled = 0;
-    const auto push = [&](uint32_t count) {
-      for (; count > 0; --count, ++pushed)
-        ASSERT_TRUE(queue.push(completion(pushed, pushed % 5 == 0 ? 7 : 1)));
-    };
-    bool gone = false;
-    const auto poll = [&](int count) {
-      for (Completion out[1]; count > 0 && queue.poll(out) > 0; --count, ++polled) {
-        while (gone && polled % 5 == 0) ++polled;
-        ASSERT_EQ(out[0].work_id, polled);
+  CompletionQueue queue(1 << 14);
+  uint64_t pushed = 0;
+  uint64_t polled = 0;
+  const auto push = [&](uint32_t count) {
+    for (; count > 0; --count, ++pushed) ASSERT_TRUE(queue.push(completion(pushed)));
+  };
+  const auto poll = [&](int count) {
+    for (Completion out[1]; count > 0 && queue.poll(out) > 0; --count, ++polled)
+      ASSERT_EQ(out[0].work_id, polled);
+  };
+  push(10'000);
+  CompletionQueue::Resizing resizing(queue, 1 << 15);
+  int steps = 0;
+  while (resizing.take_some(queue)) {
+    ASSERT_LT(++steps, 10'000);
+    push(10);
+    poll(3);
+  }
+  EXPECT_GT(steps, 30) << "few at a time";
+  ASSERT_TRUE(queue.finish(resizing));
+  EXPECT_EQ(queue.capacity(), 1u << 15);
+  poll(1 << 20);
+  EXPECT_EQ(polled, pushed);
+}
+
+// Nor does anybody wait until all that a queue pair has left are found among very many.
+TEST(CompletionQueue, ARemovalLooksAtAFewAtATime) {
+  CompletionQueue queue(1 << 16);
+  for (uint64_t i = 0; i < 65'536; ++i) ASSERT_TRUE(queue.push(completion(i, i % 2)));
+  queue.begin_removal(Qpn(1));
+  int steps = 1;
+  while (queue.remove_some()) ++steps;
+  EXPECT_EQ(steps, 65'536 / 256);
+  EXPECT_EQ(queue.pushed() - queue.polled(), 32'768u);
+  queue.begin_removal(Qpn(1));
+  for (steps = 1; queue.remove_some(); ++steps) {
+  }
+  EXPECT_EQ(steps, 32'768 / 256);
+  EXPECT_EQ(queue.pushed() - queue.polled(), 32'768u) << "there was nothing left";
+}
+
+// Removals while others push and poll, against a list: nothing else gets lost, comes twice or changes places,
+// nothing of what was removed is polled afterwards, and marks stay between the same completions.
+TEST(CompletionQueue, ARemovalTakesItsOwnOnly) {
+  const char* const given = std::getenv("MRC_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : 1;
+  std::printf("seed %llu (MRC_TEST_SEED)\n", static_cast<unsigned long long>(seed));
+  std::mt19937_64 random(seed);
+  for (int round = 0; round < 200; ++round) {
+    CompletionQueue queue(1024);
+    const bool timed = round % 3 == 0;
+    static uint64_t clock;
+    if (timed) queue.keep_times([] { return CompletionTime{clock, 0}; });
+    std::deque<Completion> model;  // what waits
+    uint64_t mark = 0;
+    uint64_t mark_before = 0;  // the first work_id behind the mark
+    uint64_t next = 0;
+    const auto push = [&](uint64_t count) {
+      for (; count > 0 && queue.pushed() - queue.polled() < queue.capacity(); --count) {
+        clock = next;
+        const Completion one = completion(next++, static_cast<uint32_t>(random() % 3));
+        ASSERT_TRUE(queue.push(one));
+        model.push_back(one);
       }
     };
-    push(10'000);
-    CompletionQueue::Resizing resizing(queue, 1 << 15);
-    int steps = 0;
-    while (resizing.take_some(queue)) {
-      ASSERT_LT(++steps, 10'000);
-      push(10);
-      poll(3);
-      if (some_go && steps == 20) {
-        queue.remove(kGone);
-        gone = true;
-        break;
+    // `gone`: of which some may still be polled, and some are not there any more.
+    const auto poll = [&](size_t count, std::optional<uint32_t> gone, uint64_t until) {
+      Completion out[7];
+      for (; count > 0; --count) {
+        CompletionTime first;
+        const size_t found = queue.poll({out, 1 + random() % 7}, &first);
+        if (timed && found > 0) {
+          ASSERT_EQ(first.clock, out[0].work_id);
+        }
+        for (size_t i = 0; i < found; ++i) {
+          while (gone && !model.empty() && model.front().work_id != out[i].work_id) {
+            ASSERT_EQ(model.front().qpn, Qpn(*gone));
+            ASSERT_LT(model.front().work_id, until);
+            model.pop_front();
+          }
+          ASSERT_FALSE(model.empty());
+          ASSERT_EQ(out[i].work_id, model.front().work_id);
+          model.pop_front();
+        }
       }
+    };
+    // Those that a mark tells apart are still on the same side of it.
+    const auto check_mark = [&] {
+      for (uint64_t n = queue.polled(); n < queue.pushed(); ++n)
+        if (const Completion* one = queue.peek(n); one != nullptr) {
+          ASSERT_EQ(n < mark, one->work_id < mark_before);
+        }
+    };
+    for (int removal = 0; removal < 4; ++removal) {
+      push(random() % 1024);
+      poll(random() % 40, std::nullopt, 0);
+      const auto gone = static_cast<uint32_t>(random() % 3);
+      mark = queue.pushed() - random() % (queue.pushed() - queue.polled() + 1);
+      mark_before = mark < queue.pushed() ? queue.peek(mark)->work_id : next;
+      const uint64_t until = next;
+      uint64_t* const marks[] = {&mark};
+      queue.begin_removal(Qpn(gone));
+      while (queue.remove_some(marks)) {
+        check_mark();
+        push(random() % 50);
+        poll(random() % 10, gone, until);
+        check_mark();
+      }
+      std::erase_if(model,
+                    [&](const Completion& one) { return one.qpn == Qpn(gone) && one.work_id < until; });
+      check_mark();
+      ASSERT_EQ(queue.pushed() - queue.polled(), model.size());
     }
-    while (resizing.take_some(queue)) ++steps;
-    EXPECT_GT(steps, 30) << "few at a time";
-    ASSERT_TRUE(queue.finish(resizing));
-    EXPECT_EQ(queue.capacity(), 1u << 15);
-    poll(1 << 20);
-    EXPECT_EQ(polled, pushed);
+    poll(1024, std::nullopt, 0);
+    ASSERT_TRUE(model.empty());
+    ASSERT_TRUE(queue.empty());
   }
 }
 

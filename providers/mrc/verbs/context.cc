@@ -216,7 +216,7 @@ Context::~Context() {
       Progress::Control control(shard.progress());
       shard.engine().answer_all(clock_now());
       for (Qp* qp : queue_pairs_)
-        if (qp->shard == &shard) shard.engine().destroy(qp->transport);
+        if (qp->shard == &shard) shard.engine().take_out(qp->transport);
     }
     for (const Mr* mr : regions_) device_->memory().remove(mr->key);
   }

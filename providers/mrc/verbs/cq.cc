@@ -211,26 +211,12 @@ void Cq::drive_others(const Shard& own) {
   const Arm arm = armed.load(std::memory_order_relaxed);
   if (arm == Arm::kNo) return;
   for (uint64_t n = first; n < pushed; ++n) {
-    if (!wakes(ring.peek(n), arm)) continue;
+    if (const Completion* completion = ring.peek(n); completion == nullptr || !wakes(*completion, arm))
+      continue;
     raise();
     progress.deliver_later(channel);
     return;
   }
-}
-
-void Cq::remove(Qpn qpn) {
-  // The later completions move up; the marks move with them.
-  const uint64_t polled = ring.polled();
-  uint64_t notified_gone = 0;
-  uint64_t looked_at_gone = 0;
-  for (uint64_t n = polled; n < ring.pushed(); ++n) {
-    if (!(ring.peek(n).qpn == qpn)) continue;
-    if (n < notified) ++notified_gone;
-    if (n < looked_at) ++looked_at_gone;
-  }
-  ring.remove(qpn);
-  notified -= notified_gone;
-  looked_at -= looked_at_gone;
 }
 
 namespace {
@@ -251,7 +237,11 @@ bool arm(Cq& cq, Arm wanted) noexcept {
   // for any unpolled completion would be spurious; raising none lets programs sleep that check before they
   // arm. There may be very many: the engine does not wait for event_lock meanwhile.
   const uint64_t pushed = cq.ring.pushed();
-  while (first < pushed && !wakes(cq.ring.peek(first), wanted)) ++first;
+  const auto wakes_at = [&](uint64_t n) {
+    const Completion* completion = cq.ring.peek(n);
+    return completion != nullptr && wakes(*completion, wanted);
+  };
+  while (first < pushed && !wakes_at(first)) ++first;
   if (first == pushed) return false;
   std::lock_guard event_guard(cq.event_lock);
   if (cq.armed.load(std::memory_order_relaxed) == Arm::kNo) return false;  // the engine was faster
@@ -306,7 +296,7 @@ int resize_cq(ibv_cq* queue, int entries) {
   if (entries < 1 || entries > limits::kCompletions) return EINVAL;
   Cq* cq = Cq::of(queue);
   try {
-    std::lock_guard one_at_a_time(cq->resizing);
+    std::lock_guard one_at_a_time(cq->moving);
     CompletionQueue::Resizing resizing(cq->ring, ring_entries(entries));
     for (bool more = true; more;) {
       std::lock_guard poll_guard(cq->poll_lock);

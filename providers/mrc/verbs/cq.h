@@ -30,10 +30,11 @@ struct Cq {
   const unsigned lane;       // of the thread that made it (Device)
   std::atomic<Shard*> home;  // which is run by polling it; the first one until it is settled
   std::atomic<uint32_t> shards{
-      0};                          // that push into it, by their bits; 0: it is not settled. Device::settle()
-  std::mutex resizing;             // who resizes it; taken before all others
-  SpinLock poll_lock;              // who polls; taken after the shard's lock
-  std::atomic<uint64_t> polls{0};  // a hint: lost counts do not matter
+      0};  // that push into it, by their bits; 0: it is not settled. Device::settle()
+  std::mutex
+      moving;  // who resizes it, or takes what a queue pair has left out of it; taken before all others
+  SpinLock poll_lock;                          // who polls; taken after the shard's lock
+  std::atomic<uint64_t> polls{0};              // a hint: lost counts do not matter
   std::atomic<unsigned> polls_since_drive{0};  // a hint: lost counts do not matter
   Completion current;                          // what ibv_start_poll() and ibv_next_poll() have taken
   CompletionTime current_time;                 // of that one, if the application has asked for times
@@ -62,8 +63,11 @@ struct Cq {
   size_t poll(std::span<Completion> out, CompletionTime* time_of_first = nullptr);
   // The engine has pushed completions; under its shard's lock, whose progress is given.
   void on_completions(Progress& progress);
-  // Drops what a destroyed or reset queue pair has left; under its shard's lock, poll_lock and event_lock.
-  void remove(Qpn qpn);
+  // The next step of what ring.begin_removal() began; under the lock of its shard, poll_lock and event_lock.
+  bool remove_some() {
+    uint64_t* const marks[] = {&notified, &looked_at};
+    return ring.remove_some(marks);
+  }
   // What polls drive besides home: others push into it, too.
   void drive_others(const Shard& own);
   // The event that was asked for is owed; under event_lock. The channel has to deliver it.

@@ -16,6 +16,7 @@
 #include "providers/mrc/verbs/context.h"
 #include "providers/mrc/verbs/cq.h"
 #include "providers/mrc/verbs/fork_guard.h"
+#include "providers/mrc/verbs/left_completions.h"
 #include "providers/mrc/verbs/mcast.h"
 #include "providers/mrc/verbs/operations.h"
 #include "providers/mrc/verbs/pd.h"
@@ -98,22 +99,6 @@ QueuePairAttributes no_profiles() {
   return attributes;
 }
 
-// Takes the queue pair's completions away while nobody polls or arms its completion queues, then does the
-// rest. Under the shard's lock.
-template <typename Rest>
-void drop_completions(Qp* qp, Rest&& rest) {
-  if (qp->send_cq == nullptr) return rest();  // what came by it belongs to the queues that were named
-  Cq* queues[] = {qp->send_cq, qp->receive_cq};
-  if (queues[1] < queues[0]) std::swap(queues[0], queues[1]);  // two shards may have the same two
-  std::unique_lock<SpinLock> locks[4];
-  for (size_t i = 0; i < (queues[0] == queues[1] ? 1 : 2); ++i) {
-    locks[2 * i] = std::unique_lock(queues[i]->poll_lock);
-    locks[2 * i + 1] = std::unique_lock(queues[i]->event_lock);
-    queues[i]->remove(qp->transport->qpn());
-  }
-  rest();
-}
-
 void set_capacity(const ibv_qp_init_attr& wanted, ibv_qp_cap* capacity) {
   *capacity = wanted.cap;
   capacity->max_send_wr = std::max(1u, wanted.cap.max_send_wr);
@@ -137,7 +122,7 @@ bool moves_elsewhere(const Qp& qp, const QueuePairAttributes& attributes) {
 bool refuse_strict(Qp* qp) {
   if (!qp->transport->config().xrc || qp->transport->transport() != Transport::kMrcStrict) return false;
   Progress::Control control(qp->shard->progress());
-  qp->shard->engine().destroy(qp->transport);
+  qp->shard->engine().take_out(qp->transport);
   return true;
 }
 
@@ -225,6 +210,38 @@ QueuePair* create_in(Shard& shard, const QueuePairConfig& config) {
   return shard.engine().end_create(*birth, std::move(made));
 }
 
+// `left`: not null if it is to be reset.
+int change_qp(Qp* qp, ibv_qp* verbs, const ibv_qp_attr& wanted, int mask, QueuePairAttributes attributes,
+              LeftCompletions* left) {
+  std::optional<ControlProfiles::Word> told = qp->shard->read_profiles();
+  // Who is just posting must not publish his request to a queue that was emptied meanwhile.
+  std::unique_lock<SpinLock> posting[2];
+  if (left != nullptr) {
+    posting[0] = std::unique_lock(qp->send_lock);
+    posting[1] = std::unique_lock(qp->receive_lock);
+  }
+  Progress::Control control(qp->shard->progress());
+  qp->shard->take_profiles(told);
+  const ibv_qp_state from = to_verbs(qp->transport->state());
+  const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? wanted.qp_state : from;
+  if ((mask & IBV_QP_CUR_STATE) != 0 && wanted.cur_qp_state != from) return EINVAL;
+  if (!transition_allowed(verbs->qp_type, from, to, mask)) return EINVAL;
+  if (moves_elsewhere(*qp, attributes)) return EOPNOTSUPP;
+  if (verbs->qp_type == IBV_QPT_UC && to == IBV_QPS_RTS) set_unreliable_defaults(&attributes);
+  const bool connects = to == IBV_QPS_RTR && verbs->qp_type != IBV_QPT_UD;
+  if (!use_profiles(qp, attributes, connects)) return EINVAL;
+  if (!qp->shard->engine().modify(*qp->transport, attributes, clock_now())) return EINVAL;
+  if (left != nullptr) {
+    release_profiles(qp);
+    qp->shard->engine().modify(*qp->transport, no_profiles(), clock_now());
+    left->begin();
+    qp->attributes = {};
+  }
+  remember(wanted, mask, &qp->attributes);
+  verbs->state = to;
+  return 0;
+}
+
 }  // namespace
 
 // --- verbs ---
@@ -288,7 +305,7 @@ ibv_qp* create_xrc_target(ibv_context* verbs_context, ibv_xrcd* domain, ibv_qp_i
     try {
       qp->domain->shared->targets.emplace(number, qp.get());
     } catch (const std::bad_alloc&) {
-      qp->shard->engine().destroy(qp->transport);
+      qp->shard->engine().take_out(qp->transport);
       return refuse(ENOMEM);
     }
   }
@@ -334,33 +351,12 @@ int modify_qp_with(ibv_qp* verbs, ibv_qp_attr* wanted, int mask, const QueuePair
     // They say it more exactly.
     if (more.timeout) attributes.timeout = more.timeout;
     if (more.retry_linear) attributes.retry_linear = more.retry_linear;
-    std::optional<ControlProfiles::Word> told = qp->shard->read_profiles();
-    // Who is just posting must not publish his request to a queue that was emptied meanwhile.
-    std::unique_lock<SpinLock> posting[2];
-    if ((mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RESET) {
-      posting[0] = std::unique_lock(qp->send_lock);
-      posting[1] = std::unique_lock(qp->receive_lock);
-    }
-    Progress::Control control(qp->shard->progress());
-    qp->shard->take_profiles(told);
-    const ibv_qp_state from = to_verbs(qp->transport->state());
-    const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? wanted->qp_state : from;
-    if ((mask & IBV_QP_CUR_STATE) != 0 && wanted->cur_qp_state != from) return EINVAL;
-    if (!transition_allowed(verbs->qp_type, from, to, mask)) return EINVAL;
-    if (moves_elsewhere(*qp, attributes)) return EOPNOTSUPP;
-    if (verbs->qp_type == IBV_QPT_UC && to == IBV_QPS_RTS) set_unreliable_defaults(&attributes);
-    const bool connects = to == IBV_QPS_RTR && verbs->qp_type != IBV_QPT_UD;
-    if (!use_profiles(qp, attributes, connects)) return EINVAL;
-    if (!qp->shard->engine().modify(*qp->transport, attributes, clock_now())) return EINVAL;
-    if (to == IBV_QPS_RESET) {
-      release_profiles(qp);
-      qp->shard->engine().modify(*qp->transport, no_profiles(), clock_now());
-      drop_completions(qp, [] {});
-      qp->attributes = {};
-    }
-    remember(*wanted, mask, &qp->attributes);
-    verbs->state = to;
-    return 0;
+    const bool resets = (mask & IBV_QP_STATE) != 0 && wanted->qp_state == IBV_QPS_RESET;
+    std::optional<LeftCompletions> left;
+    if (resets) left.emplace(*qp);
+    const int error = change_qp(qp, verbs, *wanted, mask, attributes, resets ? &*left : nullptr);
+    if (resets) left->take_rest();
+    return error;
   } catch (const std::bad_alloc&) {
     return ENOMEM;
   }
@@ -404,14 +400,17 @@ int destroy_qp(ibv_qp* verbs) {
   qp->context->remove(qp);
   let_datagrams_leave(qp);
   std::unique_ptr<QueuePair> gone;  // freed under no lock
+  LeftCompletions left(*qp);
   {
     Progress::Control control(qp->shard->progress());
     // The peer may still wait for an acknowledgement that was put off to the next burst.
     qp->shard->engine().progress(clock_now());
     release_profiles(qp);
-    drop_completions(qp, [&] { gone = qp->shard->engine().take_out(qp->transport); });
+    gone = qp->shard->engine().take_out(qp->transport);
+    left.begin();
     qp->context->forget_async(verbs);
   }
+  left.take_rest();
   // As the kernel does: wait until the application has acknowledged the events that it has read.
   pthread_mutex_lock(&verbs->mutex);
   while (static_cast<int32_t>(verbs->events_completed - qp->async_reported.load()) < 0)
