@@ -42,8 +42,7 @@ bool HostMap::find_self(const std::vector<IpAddress>& own, std::string* error) {
   self_ = own;
   const auto place = find_place(*list(), own);
   if (place) {
-    const std::lock_guard lock(mutex_);
-    list_ = std::make_shared<const HostList>(network_, place);
+    replace(std::make_shared<const HostList>(network_, place));
     return true;
   }
   std::string all;
@@ -71,9 +70,17 @@ bool HostMap::follow_file() {
   } else if (const auto place = find_place(*anew, self_); place && place != anew->own_place()) {
     anew = std::make_shared<const HostList>(network_, place);
   }
-  const std::lock_guard lock(mutex_);
-  list_ = std::move(anew);
+  replace(std::move(anew));
   return true;
+}
+
+// Who has read the new number finds the new list.
+void HostMap::replace(std::shared_ptr<const HostList> list) {
+  {
+    const std::lock_guard lock(mutex_);
+    list_.swap(list);
+  }
+  version_.fetch_add(1, std::memory_order_release);
 }
 
 IpAddress HostMap::first_target(const IpAddress& destination, Plane plane) const {

@@ -3,6 +3,7 @@
 // file of hosts is followed: a new list takes the place of the old one.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,6 +39,7 @@ class HostMap final : public PathSource {
   IpAddress first_target(const IpAddress& destination, Plane plane) const;
 
   // PathSource, under the engine's lock.
+  uint64_t version() const override { return version_.load(std::memory_order_acquire); }
   std::vector<EvEntry> paths_to(const IpAddress& destination) override;
   std::vector<EvEntry> paths_from(const IpAddress& source) override;
   std::optional<IpAddress> outer_source(Plane plane) const override;
@@ -50,6 +52,7 @@ class HostMap final : public PathSource {
     const std::lock_guard lock(mutex_);
     return list_;
   }
+  void replace(std::shared_ptr<const HostList> list);
 
   NetworkConfig network_;  // the control loop's
   const IsLocal is_local_;
@@ -57,6 +60,7 @@ class HostMap final : public PathSource {
   std::vector<IpAddress> self_;  // by which this host is found
   mutable std::mutex mutex_;     // held for the time that a pointer takes to be copied
   std::shared_ptr<const HostList> list_;
+  std::atomic<uint64_t> version_{0};  // of the list
 };
 
 }  // namespace mrc

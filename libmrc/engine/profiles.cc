@@ -6,6 +6,7 @@
 namespace mrc {
 
 void Engine::follow_profiles(Nanoseconds clock) {
+  ++services_.profiles_told;
   tell_all(kNewsOfProfiles, advance(clock));
 }
 

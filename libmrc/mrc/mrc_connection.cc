@@ -72,9 +72,9 @@ void MrcTransport::disconnect(Services& services) {
 }
 
 // The device's own, where a controller has named none. None: the built-in ones.
-std::vector<EvEntry> MrcTransport::own_paths(Services& services) const {
-  if (services.path_source == nullptr) return {};
-  return services.path_source->paths_to(connection_.destination);
+EvEntries MrcTransport::own_paths(Services& services) const {
+  if (services.path_source == nullptr) return nullptr;
+  return peer_->own_paths.to(*services.path_source, connection_.destination, services.profiles_told);
 }
 
 void MrcTransport::make_paths(Services& services) {
@@ -100,8 +100,8 @@ void MrcTransport::make_paths(Services& services) {
   if (has_path_profile_) {
     entries = profile->entries;
     config.paths_per_plane = static_cast<uint32_t>(entries->size());
-  } else if (std::vector<EvEntry> own = own_paths(services); !own.empty()) {
-    entries = peer_->share_entries(std::move(own));
+  } else {
+    entries = own_paths(services);
   }
   const EvEntry first = entries != nullptr ? entries->front() : EvEntry{};
   connection_.srv6 = first.has_outer;
@@ -126,9 +126,8 @@ void MrcTransport::make_paths(Services& services) {
 // Which paths of the peer lead over what is denied here, if its templates are ours.
 void MrcTransport::tell_denied(Services& services) {
   if (!services.config.tell_denied || services.path_source == nullptr) return;
-  std::vector<EvEntry> arriving = services.path_source->paths_from(connection_.destination);
-  std::erase_if(arriving, [](const EvEntry& entry) { return !entry.denied; });
-  responder_.shun(arriving);
+  responder_.shun(
+      peer_->own_paths.denied_from(*services.path_source, connection_.destination, services.profiles_told));
 }
 
 void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
@@ -141,9 +140,8 @@ void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
     paths_.set_event_mask(profile->event_mask);
     entries = profile->entries;
   } else {
-    std::vector<EvEntry> own = own_paths(services);
-    if (own.empty()) return;
-    entries = peer_->share_entries(std::move(own));
+    entries = own_paths(services);
+    if (entries == nullptr) return;
   }
   if (paths_.follow(entries, now) > 0) requester_.follow_probes(paths_);
 }

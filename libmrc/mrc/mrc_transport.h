@@ -102,7 +102,7 @@ class MrcTransport {
   void follow_profile(Services& services, Nanoseconds now);
 
  private:
-  std::vector<EvEntry> own_paths(Services& services) const;
+  EvEntries own_paths(Services& services) const;
   void make_paths(Services& services);
   void tell_denied(Services& services);
   bool shares_window() const {  // of congestion control, with others to the same peer

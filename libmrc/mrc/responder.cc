@@ -59,7 +59,7 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
 }
 
 PathMark Responder::mark_of(const Packet& packet, Plane plane) const {
-  if (!shunned_.empty() && shuns(packet, plane)) [[unlikely]]
+  if (shunned_ != nullptr && shuns(packet, plane)) [[unlikely]]
     return PathMark::kAlwaysSkip;
   return packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
 }
@@ -75,14 +75,8 @@ Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) cons
   return trigger;
 }
 
-void Responder::shun(const std::vector<EvEntry>& paths) {
-  shunned_.clear();
-  for (const EvEntry& path : paths) shunned_.push_back(name_of(path.entropy, path.plane));
-  std::sort(shunned_.begin(), shunned_.end());
-}
-
 bool Responder::shuns(const Packet& packet, Plane plane) const {
-  return std::binary_search(shunned_.begin(), shunned_.end(), name_of(packet.entropy, plane));
+  return std::binary_search(shunned_->begin(), shunned_->end(), path_name(packet.entropy, plane));
 }
 
 // ------------------------------------------------------------------------------------------- arrivals

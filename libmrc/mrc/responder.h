@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "libmrc/containers/growing_ring.h"
 #include "libmrc/mrc/answers.h"
 #include "libmrc/mrc/held_writes.h"
 #include "libmrc/mrc/write_order.h"
+#include "libmrc/peer/own_paths.h"
 #include "libmrc/reliability/receive_window.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
@@ -45,7 +47,7 @@ class Responder {
   }
 
   // MRC 1.4, 4.2, ALWAYS_SKIP: the peer is to leave these paths of its own.
-  void shun(const std::vector<EvEntry>& paths);
+  void shun(PathNames paths) { shunned_ = std::move(paths); }
 
   // Whether an answer waits to be sent, and sending it. Those that speak of losses are urgent. The others may
   // wait for one burst, so that they ride behind the data the application sends in return (`behind`: its
@@ -116,9 +118,6 @@ class Responder {
   uint8_t welcome(const Context& cx) const;
   uint8_t word_to_senders(Context& cx) const;
 
-  static uint64_t name_of(Entropy entropy, Plane plane) {
-    return uint64_t{plane} << 32 | static_cast<uint32_t>(entropy);
-  }
   bool shuns(const Packet& packet, Plane plane) const;
 
   Answers* answers_;
@@ -140,7 +139,7 @@ class Responder {
   uint32_t probe_count_ = 0;
   Nanoseconds last_window_nack_ = 0;
 
-  std::vector<uint64_t> shunned_;  // names of paths that the peer is to leave, in their order
+  PathNames shunned_;  // paths that the peer is to leave
 
   ReceiveSlots slots_;
   std::vector<Ordered> ordered_;  // as many as have ever waited at once

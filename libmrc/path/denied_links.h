@@ -43,6 +43,7 @@ class AllowedPaths final : public PathSource {
   // Both outlive it.
   AllowedPaths(PathSource& all, const DeniedLinks& denied) : all_(all), denied_(denied) {}
 
+  uint64_t version() const override { return all_.version(); }
   std::vector<EvEntry> paths_to(const IpAddress& destination) override {
     std::vector<EvEntry> entries = all_.paths_to(destination);
     denied_.apply(&all_, &entries);

@@ -13,7 +13,10 @@ namespace mrc {
 class PathSource {
  public:
   virtual ~PathSource() = default;
-  // The paths towards a destination; none = the built-in ones. Asked once, when a queue pair connects.
+  // Another number: what it says may be something else. What it is told itself, such as denied links, is not
+  // counted, for then the engine is told as well (Engine::follow_profiles).
+  virtual uint64_t version() const { return 0; }
+  // The paths towards a destination; none = the built-in ones. Asked once for every peer and version.
   virtual std::vector<EvEntry> paths_to(const IpAddress& destination) = 0;
   // SRv6: the source address of the outer header on a plane; none = that of the inner one.
   virtual std::optional<IpAddress> outer_source(Plane) const { return std::nullopt; }

@@ -16,6 +16,7 @@
 #include "libmrc/path/path_set.h"
 #include "libmrc/peer/known_speakers.h"
 #include "libmrc/peer/loss_memory.h"
+#include "libmrc/peer/own_paths.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -40,7 +41,8 @@ struct Peer {
   // Connected to it. Those that have not heard its newest word about its ports come first.
   LinkedList<QueuePair> members;
   LinkedList<QueuePair> waiting;  // those that found the window closed, first come first
-  EvEntries entries;              // of the paths to it, as they were last asked for
+  OwnPaths own_paths;
+  EvEntries entries;  // of the paths of a profile, as far as they can be used together
 
   // The table's.
   struct PortsOfOurs {          // what it knows of them

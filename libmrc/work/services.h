@@ -44,6 +44,7 @@ struct Services {
   uint32_t receiving = 0;        // queue pairs that something came for within a millisecond, of late
   Pauses pauses{};
   LossyPeers lossy_peers{};
+  uint64_t profiles_told = 0;  // how often they may have changed, and what is denied with them
 };
 
 // The source address of an outer header around packets of `inner`.

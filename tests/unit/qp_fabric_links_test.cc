@@ -117,5 +117,66 @@ TEST(DeniedLinks, AreLeftByLiveQueuePairsAndTakenAgain) {
   EXPECT_TRUE(used().contains(to_spine(2)));
 }
 
+// The same, and how often it was asked.
+class Counted : public OnePlane {
+ public:
+  uint64_t version() const override { return version_; }
+  std::vector<EvEntry> paths_to(const IpAddress& destination) override {
+    ++to_;
+    return spines_ > 0
+               ? Srv6Template(FabricShape{.block = 0xFCBBBBBB, .usids = {}, .spines = spines_}, kOwn, {1, 9})
+                     .entries(1)
+               : OnePlane::paths_to(destination);
+  }
+  std::vector<EvEntry> paths_from(const IpAddress&) override {
+    ++from_;
+    return {};
+  }
+  uint32_t to_ = 0;
+  uint32_t from_ = 0;
+  uint64_t version_ = 0;
+  uint32_t spines_ = 0;  // of another fabric
+};
+
+// However many queue pairs lead there: what is worked out for one of them is that of all, until the source or
+// what is denied may have changed.
+TEST(OwnPaths, AreWorkedOutOnceForAPeer) {
+  constexpr uint32_t kPairs = 12;
+  Counted paths;
+  NoProfiles none;
+  PairOptions options = strict_options(1);
+  options.tune = [&](EngineConfig* config) {
+    config->path_source = &paths;
+    config->profiles = &none;
+    config->transport.tell_denied = true;
+  };
+  RulePair pair(options);
+  EXPECT_EQ(paths.to_, 2u) << "by the engine at each end";
+  EXPECT_EQ(paths.from_, 2u);
+  std::vector<QueuePair*> all{pair.a.qp};
+  const auto add = [&] {
+    for (End* end : {static_cast<End*>(&pair.a), static_cast<End*>(&pair.b)})
+      end->qp = end->engine->create(end->qp->config());
+    pair.reconnect(options);
+    all.push_back(pair.a.qp);
+  };
+  for (uint32_t i = 1; i < kPairs; ++i) add();
+  EXPECT_EQ(paths.to_, 2u);
+  EXPECT_EQ(paths.from_, 2u);
+  pair.a.engine->follow_profiles(pair.now());
+  pair.run_for(100 * kMicrosecond);
+  EXPECT_EQ(paths.to_, 3u) << "something may be denied now, for all";
+  EXPECT_EQ(paths.from_, 3u);
+  // There is another list of hosts, and nobody was told: who connects finds it.
+  paths.spines_ = 2;
+  ++paths.version_;
+  EXPECT_EQ(all.back()->paths().size(), kSpines);
+  add();
+  EXPECT_EQ(paths.to_, 5u);
+  EXPECT_EQ(all.back()->paths().size(), 2u);
+  add();
+  EXPECT_EQ(paths.to_, 5u);
+}
+
 }  // namespace
 }  // namespace mrc::test
