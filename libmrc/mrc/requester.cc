@@ -277,7 +277,8 @@ bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
   ++cx.services.counters.retransmissions_sent;
   plan_copies(cx, psn, 0);
-  if (psn == sent_.oldest()) unmoved_.restart(cx.now);
+  // Who says again and again that it is missing, and never takes it, is given up in the end.
+  if (psn == sent_.oldest() && may_take_its_time(cx.now)) unmoved_.restart(cx.now);
   return true;
 }
 

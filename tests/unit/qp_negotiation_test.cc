@@ -299,6 +299,28 @@ TEST(Silence, IsAskedAgain) {
   EXPECT_TRUE(send_a_word(&pair)) << "it was there before";
 }
 
+// The program speaks it, but not the queue pair that is asked for something: it tells that the packet is
+// missing as often as it is asked, and never takes it.
+TEST(Refusal, AStrictQueuePairOfAProgramThatSpeaksIsGivenUp) {
+  WirePair pair;
+  pair.b.engine->destroy(pair.b.qp);
+  QueuePairConfig config = pair.a.qp->config();
+  config.send_completions = &pair.b.sends;
+  config.receive_completions = &pair.b.receives;
+  config.transport = Transport::kMrcStrict;
+  pair.b.qp = pair.b.engine->create(config);
+  QueuePairAttributes reset;
+  reset.state = QueuePairState::kReset;
+  pair.a.engine->modify(*pair.a.qp, reset, 0);
+  pair.reconnect({});
+  pair.set_step(50 * kMicrosecond);
+  uint64_t data = 7;
+  pair.post(pair.a, Operation::kSend, 1, {pair.segment(pair.a, &data, 8, 0)});
+  pair.ring(pair.a);
+  ASSERT_TRUE(pair.run([&] { return !pair.a.sends.empty(); }, 2 * kSecond));
+  EXPECT_EQ(pair.poll(pair.a.sends)[0].status, CompletionStatus::kRetryExceeded);
+}
+
 TEST(Refusal, AStrictQueuePairNeverAsks) {
   PairOptions options;
   options.transport = Transport::kMrcStrict;
