@@ -253,7 +253,6 @@ class Requester {
   void send_probe(Context& cx, PathId path);
   void remember(const Probe& probe) noexcept;
   void nudge(Context& cx);
-  // The peer owes an answer. Not so if the rest of a message only waits for the window to open.
   // MRC 12.R2, 2: no PSN is sent beyond it, new or again.
   bool within_mpr(Psn psn) const { return static_cast<uint32_t>(psn - sent_.oldest()) < mpr_; }
   bool lost_within_mpr() const {
@@ -263,6 +262,7 @@ class Requester {
   // After a not-ready answer a few packets show whether the peer is ready now. A whole window of them, all
   // refused, would keep it from becoming so.
   bool tries_whether_ready() const { return not_ready_.count() > 0 && sent_.in_flight() >= kNotReadyWindow; }
+  // The peer owes an answer. Not so if the rest of a message only waits for the window to open.
   bool busy() const { return sent_.outstanding() > 0 || unanswered_ > 0 || stranded_ || held_up_; }
   // Whether it is not yet as long since anything moved as requests are repeated to one who is silent.
   bool may_take_its_time(Nanoseconds now) const;
