@@ -236,6 +236,43 @@ TEST_F(LoopTest, ADestroyedQueuePairLeavesNoCompletions) {
   for (int i = 0; i < count; ++i) EXPECT_GE(done[i].wr_id, 100u);
 }
 
+// Many more than are taken out at a time, between those of another one.
+TEST_F(LoopTest, ADestroyedQueuePairLeavesNoneOfVeryManyCompletions) {
+  constexpr uint64_t kEach = 1500;
+  ibv_cq* many = ibv_create_cq(context, 2 * kEach, nullptr, nullptr, 0);
+  ASSERT_NE(many, nullptr);
+  ibv_qp_init_attr wanted = queue_pair_wanted(many, many);
+  wanted.cap.max_send_wr = kEach;
+  ibv_qp* ended[2];
+  for (ibv_qp*& qp : ended) {
+    ASSERT_NE(qp = ibv_create_qp(domain, &wanted), nullptr);
+    ibv_qp_attr attributes{};
+    ASSERT_EQ(to_init(qp), 0);
+    attributes.qp_state = IBV_QPS_ERR;
+    ASSERT_EQ(ibv_modify_qp(qp, &attributes, IBV_QP_STATE), 0);
+  }
+  ibv_sge from = segment(0, 8);
+  for (int round = 0; round < 2; ++round) {
+    for (uint64_t i = 0; i < kEach; ++i) {
+      ASSERT_EQ(post(ended[0], write_request(&from, 4096, i)), 0);
+      if (round == 0) {
+        ASSERT_EQ(post(ended[1], write_request(&from, 8192, kEach + i)), 0);
+      }
+    }
+    if (round == 0) {
+      // All of them have come when it is destroyed, and all its places are free then.
+      ASSERT_EQ(ibv_destroy_qp(ended[1]), 0);
+      ended[1] = nullptr;
+    }
+    std::vector<ibv_wc> done(2 * kEach);
+    ASSERT_EQ(poll_for(many, kEach, done.data()), static_cast<int>(kEach));
+    for (uint64_t i = 0; i < kEach; ++i) ASSERT_EQ(done[i].wr_id, i);
+    EXPECT_EQ(ibv_poll_cq(many, 1, done.data()), 0);
+  }
+  EXPECT_EQ(ibv_destroy_qp(ended[0]), 0);
+  EXPECT_EQ(ibv_destroy_cq(many), 0);
+}
+
 TEST_F(LoopTest, AQueueGrowsWithWhatIsInIt) {
   ibv_sge from = segment(0, 8);
   for (uint64_t i = 0; i < 10; ++i) ASSERT_EQ(post(pair[0], write_request(&from, 4096, i)), 0);
