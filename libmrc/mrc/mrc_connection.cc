@@ -119,6 +119,7 @@ void MrcTransport::make_paths(Services& services) {
     paths_.reset(config, terms_.seed);
   else
     paths_.reset(config, entries, terms_.seed);
+  turns_.reset(paths_, ~terms_.seed);  // apart from what is drawn of the paths
   for (uint32_t plane = 0; plane < config.planes; ++plane)
     if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
 }

@@ -60,7 +60,7 @@ void MrcTransport::send_requests(Context& cx, size_t budget, Requester::Burst* b
   // acknowledgement goes ahead, by the same path. (A SEND carries it.)
   PathId path = kNoPath;
   if (responder_.acknowledgement_due() && requester_.next_writes_immediate(cx)) {
-    path = paths_.select(connection_.resolved);
+    path = turns_.select(paths_, connection_.resolved);
     if (path != kNoPath) responder_.send_control_packets(cx, path);
   }
   *burst = requester_.transmit(cx, budget, path);

@@ -15,6 +15,7 @@
 #include "libmrc/mrc/requester.h"
 #include "libmrc/mrc/responder.h"
 #include "libmrc/path/path_set.h"
+#include "libmrc/path/path_turns.h"
 #include "libmrc/peer/connection.h"
 #include "libmrc/peer/peer_table.h"
 #include "libmrc/wire/packet.h"
@@ -26,8 +27,13 @@ namespace mrc {
 class MrcTransport {
  public:
   // All of these are `owner`'s and outlive it.
-  MrcTransport(QueuePair& owner, Connection& connection, PathSet& paths, const Terms& terms)
-      : connection_(connection), paths_(paths), terms_(terms), member_(&owner), waiting_(&owner) {}
+  MrcTransport(QueuePair& owner, Connection& connection, PathSet& paths, PathTurns& turns, const Terms& terms)
+      : connection_(connection),
+        paths_(paths),
+        turns_(turns),
+        terms_(terms),
+        member_(&owner),
+        waiting_(&owner) {}
   MrcTransport(const MrcTransport&) = delete;
   MrcTransport& operator=(const MrcTransport&) = delete;
 
@@ -120,6 +126,7 @@ class MrcTransport {
 
   Connection& connection_;
   PathSet& paths_;
+  PathTurns& turns_;
   const Terms& terms_;
   Answers answers_;
   Requester requester_{answers_};

@@ -13,7 +13,7 @@ PathId open_path(Context& cx) {
     if (cx.services.transmitter.room_by(plane, cx.connection.next_hops[plane]) > 0)
       open |= PlaneMask{1} << plane;
   }
-  return cx.paths.select(open);
+  return cx.turns.select(cx.paths, open);
 }
 }  // namespace
 

@@ -80,7 +80,8 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     const bool copy = !again && !prepare_next_message(cx);
     if (copy && (failure() || !find_copy(cx))) break;
     PathId path = std::exchange(first_path, kNoPath);
-    if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0) path = cx.paths.select(usable);
+    if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0)
+      path = cx.turns.select(cx.paths, usable);
     if (path == kNoPath && copy) {
       // A copy that waits for its timer again whenever the ports are full comes too late.
       burst.blocked = (cx.paths.active_planes() & cx.connection.resolved) != 0;

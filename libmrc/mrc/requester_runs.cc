@@ -62,7 +62,7 @@ bool Requester::make_room_for_run(uint32_t packets) {
     if (!fits_a_run(*next, mtu)) break;
     const uint8_t* place = nullptr;
     if (check_local_memory(cx, request, &place) != CompletionStatus::kSuccess || place == nullptr) break;
-    const PathId path = cx.paths.select(*usable);
+    const PathId path = cx.turns.select(cx.paths, *usable);
     if (path == kNoPath) break;
     const Path& chosen = cx.paths.at(path);
     const Plane plane = chosen.plane;

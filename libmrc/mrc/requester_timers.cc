@@ -139,7 +139,7 @@ void Requester::on_pause(Nanoseconds away, Nanoseconds now) {
 // By one more path after every silence; so many have gone already.
 void Requester::ask(Context& cx, uint32_t gone) {
   for (uint32_t i = gone; i < std::min(silences_, kQuestionsMax); ++i)
-    if (const PathId path = cx.paths.next_in_use(cx.connection.resolved); path != kNoPath)
+    if (const PathId path = cx.turns.next_in_use(cx.paths, cx.connection.resolved); path != kNoPath)
       send_probe(cx, path);
 }
 
@@ -181,7 +181,7 @@ void Requester::remember(const Probe& probe) noexcept {
 // again.
 void Requester::nudge(Context& cx) {
   if (unanswered_ == 0) return;
-  const PathId path = cx.paths.select(cx.connection.resolved);
+  const PathId path = cx.turns.select(cx.paths, cx.connection.resolved);
   if (path == kNoPath) return;
   uint8_t* buffer = begin_buffer(cx, cx.paths.at(path).plane);
   if (buffer == nullptr) return;

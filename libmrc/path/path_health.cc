@@ -156,15 +156,15 @@ void PathSet::assume_bad(Path& bad, Nanoseconds now) {
   PlaneInfo& plane = planes_[bad.plane];
   if (plane.working == id_of(bad)) plane.working = kNoPath;
   // The first question is asked at once if it is known how long an answer takes: was it the path or bad luck?
-  const Nanoseconds first = rtt_ != 0 ? rtt_ + random() % rtt_ : kNever;
-  const Nanoseconds regular = its.probe_backoff / 2 + random() % its.probe_backoff;
+  const Nanoseconds first = rtt_ != 0 ? rtt_ + random_() % rtt_ : kNever;
+  const Nanoseconds regular = its.probe_backoff / 2 + random_() % its.probe_backoff;
   schedule_probe(bad, now + std::min(first, regular));
   report(bad);
 }
 
 Path* PathSet::backup(Plane plane) {
   const std::span<Path> all = paths_of(plane);
-  const size_t start = random() % all.size();
+  const size_t start = random_() % all.size();
   for (size_t i = 0; i < all.size(); ++i) {
     Path& path = all[(start + i) % all.size()];
     if (path.slot == Path::kNoSlot && path.state == PathState::kGood) return &path;
@@ -251,7 +251,7 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds to
     PathTrouble& its = trouble(probed);
     its.probe_backoff =
         took != 0 ? std::max(config_.probe_interval, kProbeRoundTrips * took) : probe_interval();
-    its.probe_at = now + its.probe_backoff / 2 + random() % its.probe_backoff;
+    its.probe_at = now + its.probe_backoff / 2 + random_() % its.probe_backoff;
     refresh_next_probe();
     return false;
   }
@@ -264,7 +264,7 @@ bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds to
     if (other.state != PathState::kAssumedBad) continue;
     PathTrouble& its = trouble(other);
     its.probe_backoff = probe_interval();
-    its.probe_at = std::min(its.probe_at, now + random() % its.probe_backoff);
+    its.probe_at = std::min(its.probe_at, now + random_() % its.probe_backoff);
   }
   refresh_next_probe();
   return true;
@@ -281,7 +281,7 @@ PathId PathSet::take_due_probe(Nanoseconds now) {
     if (due.state != PathState::kAssumedBad || !port_is_up(due.plane)) continue;
     PathTrouble& its = trouble(due);
     if (its.probe_at > now) continue;
-    its.probe_at = now + its.probe_backoff + random() % its.probe_backoff;
+    its.probe_at = now + its.probe_backoff + random_() % its.probe_backoff;
     its.probe_backoff = std::min(2 * its.probe_backoff, config_.probe_interval_max);
     refresh_next_probe();
     return id_of(due);
@@ -300,19 +300,6 @@ void PathSet::refresh_next_probe() {
     const bool ask = (local_ports_ >> plane & 1) != 0;
     next_probe_ = std::min({next_probe_, info.news_until, ask ? info.ask_at : kNever});
   }
-}
-
-PathId PathSet::take_reverse_probe(Nanoseconds now) {
-  if (now < reverse_probe_at_) return kNoPath;
-  reverse_probe_at_ = now + std::max(rtt_, config_.probe_interval / kReverseProbesPerInterval);
-  const bool heard = sending_heard_;
-  sending_heard_ = false;
-  if (heard || active_ == 0) return kNoPath;
-  // Any plane, any good path of it.
-  size_t skip = random() % active_;
-  for (const Path& path : paths_)
-    if (path.in_use() && port_is_up(path.plane) && skip-- == 0) return id_of(path);
-  return kNoPath;
 }
 
 }  // namespace mrc

@@ -21,8 +21,7 @@ constexpr Nanoseconds kPortAskMax = 64 * kMillisecond;
 void PathSet::reset(const PathSetConfig& config, uint64_t seed) {
   // MRC 1.7 [P]: the path bits start somewhere else in every set: senders shall not be in step.
   const uint32_t each = config.paths_per_plane + config.backups_per_plane;
-  random_ = seed;
-  const auto start = static_cast<uint32_t>(random());
+  const auto start = static_cast<uint32_t>(PathRandom(seed)());
   std::vector<EvEntry> entries;
   entries.reserve(size_t{config.planes} * each);
   for (uint32_t plane = 0; plane < config.planes; ++plane)
@@ -42,7 +41,7 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   mark_level_max_ = static_cast<uint8_t>(std::bit_width(config.mark_skip_turns_max));
   trim_level_ =
       static_cast<uint8_t>(std::bit_width(std::min(config.trim_skip_turns, config.mark_skip_turns_max)) - 1);
-  random_ = seed;
+  random_ = PathRandom(seed);
   local_ports_ = remote_ports_ = static_cast<PlaneMask>((uint64_t{1} << config.planes) - 1);
   events_.resize(config.event_mask != 0 ? kEventsMax : 0);
   planes_.resize(config.planes);
@@ -73,11 +72,7 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   if (config.min_active == 0) config_.min_active = slots / kFloorPart;
   config_.min_active = std::clamp(config_.min_active, 1u, std::max(1u, slots));
   fill_slots();
-  for (uint32_t plane = 0; plane < config.planes; ++plane) {
-    plane_order_[plane] = static_cast<Plane>(plane);
-    shuffle(static_cast<Plane>(plane));
-  }
-  shuffle_planes();
+  even_order_.resize(std::bit_ceil(share_));
 }
 
 bool PathSet::know_troubles() noexcept {
@@ -148,7 +143,7 @@ PathId PathSet::take_port_question(Nanoseconds now) {
     if (now < info.ask_at) continue;
     info.ask_at = now + info.ask_backoff;
     info.ask_backoff = std::min(2 * info.ask_backoff, kPortAskMax);
-    const size_t start = info.count > 0 ? random() % info.count : 0;
+    const size_t start = info.count > 0 ? random_() % info.count : 0;
     for (size_t i = 0; i < info.count; ++i) {
       const PathId id = PathId(info.first + (start + i) % info.count);
       if (at(id).state != PathState::kDenied) return id;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The paths of one queue pair: which entropy values on which planes, the health of each, and whose turn it
-// is. path_rotation.cc chooses, path_health.cc judges; path_set.cc is the rest: set-up, ports, controller.
+// The paths to a peer: which entropy values on which planes, the health of each, and which of them are in
+// use. Whose turn it is, is another's to say: see PathTurns. path_health.cc judges, path_slots.cc is about
+// who is in use, path_marks.cc about congestion, path_control.cc about the way of answers; path_set.cc is the
+// rest: set-up, ports, controller.
 //
 // Every plane has the same number of slots in the rotation. A slot holds a path; a path that is lost gives
 // its slot to a backup of its own plane, never of another (MRC 4.5), and waits for probes to bring it back.
@@ -22,6 +24,7 @@
 
 #include "libmrc/path/ev_entry.h"
 #include "libmrc/path/path_counters.h"
+#include "libmrc/path/path_random.h"
 #include "libmrc/path/retransmit_cause.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -118,7 +121,7 @@ class PathSet {
   static constexpr uint32_t kEventsMax = 64;
 
   PathSet() = default;
-  // Equal shares per plane, in a shuffled order that differs from set to set.
+  // Equal shares per plane.
   void reset(const PathSetConfig& config, uint64_t seed);
   // The same with the paths of a profile or a template. Of each plane `paths_per_plane` drawn at random are
   // in use (all planes as many as the poorest has), the others wait as backups. Entries of planes that there
@@ -131,6 +134,11 @@ class PathSet {
   size_t size() const { return paths_.size(); }  // backups too
   // How many are in use when all is well; the others are backups.
   size_t places() const { return slots_.size(); }
+  // Of each plane so many, one behind the other.
+  uint32_t share() const { return share_; }
+  uint32_t planes() const { return config_.planes; }
+  // Who has this place; kNoPath: the plane has no paths at all.
+  PathId in_slot(uint16_t slot) const { return slots_[slot]; }
   // Paths in use whose ports are up at both ends.
   size_t active() const { return active_; }
   // From now on its paths are counted there; null: nowhere.
@@ -143,20 +151,6 @@ class PathSet {
   // MRC 4.2: losses never leave fewer paths in use; ev_min_active, in proportion to the ports that are up.
   size_t floor() const;
 
-  // MRC 12.R5, 4.3: the next path of the rotation that is good and whose plane is in `usable`. A path in SKIP
-  // misses one turn, or more if it is marked again and again; at most one turn is forgiven per packet.
-  // kNoPath: no plane of `usable` has a path in use.
-  PathId select(PlaneMask usable);
-  // Into the cache: the path that is likely to be selected next.
-  [[gnu::always_inline]] void fetch_next() const {
-    if (slots_.empty()) return;
-    const Plane plane = plane_order_[plane_cursor_];
-    const PathId next = slots_[order_[size_t{plane} * share_ + planes_[plane].cursor]];
-    if (next != kNoPath) __builtin_prefetch(&at(next));
-  }
-  // The next one that is in use, marked or not: for questions when nothing is heard. Marks are old news then,
-  // and the path that was never marked may be so because it is dead.
-  PathId next_in_use(PlaneMask usable);
   // MRC 4.5, reverse set: a path of this plane for control packets, which follow the plane they answer on.
   // One that was seen to work not long ago, else the one on which the peer was heard, else any good one.
   // `asked`: for a probe, which the peer also sends when it hears nothing.
@@ -266,9 +260,6 @@ class PathSet {
     PathId working = kNoPath;  // the reverse EV
     uint8_t working_uses = 0;  // since it was seen to work
     uint8_t questions = 0;     // of the peer's, that nothing was known for
-    uint16_t next_stand_in = 0;
-    uint32_t cursor = 0;  // in its part of order_
-    uint64_t rounds = 0;
     // The peer's port was said to be down:
     Nanoseconds news_at = 0;
     Nanoseconds news_until = kNever;  // and is not believed any longer
@@ -310,7 +301,7 @@ class PathSet {
   // Reverse probes may be closer than those of paths that are out: they keep a path that is in use known.
   static constexpr Nanoseconds kReverseProbesPerInterval = 4;
 
-  PathId stand_in(Plane plane);
+  friend class PathTurns;
   Path& path(PathId id) { return paths_[static_cast<uint16_t>(id)]; }
   PathId id_of(const Path& path) const { return PathId(&path - paths_.data()); }
   static bool follows(const Path& path, const std::vector<EvEntry>& entries);
@@ -324,12 +315,6 @@ class PathSet {
   bool port_is_up(Plane plane) const { return (port_planes() >> plane & 1) != 0; }
 
   void fill_slots();
-  void shuffle(Plane plane);
-  void shuffle_planes();
-  void draw_even_order();
-  Plane next_plane(PlaneMask usable);
-  PathId next_turn(Plane plane);
-  PathId select_among(PlaneMask usable, PathId first);
   void news(const Path& path, PathId id, uint64_t order) {
     PlaneInfo& plane = planes_[path.plane];
     if (order > plane.delivered_order) {
@@ -373,13 +358,6 @@ class PathSet {
   Nanoseconds probe_interval() const { return std::max(config_.probe_interval, kProbeRoundTrips * rtt_); }
   void schedule_probe(Path& bad, Nanoseconds at);
   void refresh_next_probe();
-  // splitmix64: every seed, also 0 or 1, gives a sequence of its own.
-  uint64_t random() {
-    uint64_t z = (random_ += 0x9E3779B97F4A7C15u);
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-  }
 
   void change_active(int change) {
     active_ += static_cast<size_t>(change);
@@ -396,12 +374,8 @@ class PathSet {
   std::vector<PathTrouble> troubles_;  // of paths_; empty until one of them has some
   EvEntries ways_;                     // only if some have an outer destination
   std::vector<PathId> slots_;          // plane by plane, `share_` each
-  std::vector<uint16_t> order_;        // plane by plane: its slots in the order of their turns
-  std::vector<uint16_t> even_order_;   // of one plane, while it is drawn
+  std::vector<uint16_t> even_order_;   // room for the order of a plane, while somebody draws it
   uint32_t share_ = 0;
-  std::vector<Plane> plane_order_;
-  size_t plane_cursor_ = 0;
-  uint64_t plane_rounds_ = 0;
   size_t active_ = 0;
   PathTotals* totals_ = nullptr;
   PlaneMask active_planes_ = 0;
@@ -416,7 +390,7 @@ class PathSet {
   Nanoseconds rtt_ = 0;
   Nanoseconds reverse_probe_at_ = 0;
   bool sending_heard_ = false;
-  uint64_t random_ = 1;
+  PathRandom random_;
 
   std::vector<PathEvent> events_;  // a ring
   size_t event_first_ = 0;

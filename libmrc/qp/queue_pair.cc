@@ -183,7 +183,7 @@ void QueuePair::connect(Psn first, Services& services, Nanoseconds now) {
     if (terms_.transport == Transport::kRc)
       transport_.make<RcTransport>(connection_, paths_, terms_);
     else
-      transport_.make<MrcTransport>(*this, connection_, paths_, terms_);
+      transport_.make<MrcTransport>(*this, connection_, paths_, turns_, terms_);
   }
   pauses_heard_of_ = services.pauses.count();
   transport_.call([&](auto& transport) { transport.connect(first, services, now); });

@@ -10,6 +10,7 @@
 
 #include "libmrc/containers/linked_list.h"
 #include "libmrc/path/path_set.h"
+#include "libmrc/path/path_turns.h"
 #include "libmrc/path/retransmit_cause.h"
 #include "libmrc/peer/connection.h"
 #include "libmrc/qp/any_transport.h"
@@ -171,7 +172,7 @@ class QueuePair {
   }
   [[gnu::always_inline]] void fetch_parts() const {
     if (mrc() == nullptr) return;
-    paths_.fetch_next();
+    turns_.fetch_next(paths_);
     mrc()->fetch_next();
   }
   // Only what the peer waits for, out of turn. `fresh`: as above.
@@ -247,6 +248,7 @@ class QueuePair {
   ReceiveQueue receive_queue_;
   Connection connection_;
   PathSet paths_;
+  PathTurns turns_;
   Terms terms_;
   AnyTransport transport_;  // of a reliable connection it is chosen in RTR
   EventTrace trace_;
@@ -272,6 +274,7 @@ class QueuePair {
 inline Context QueuePair::context(Services& services, Nanoseconds now) {
   return {connection_,
           paths_,
+          turns_,
           send_queue_,
           receive_queue_,
           config_.shared_receives,

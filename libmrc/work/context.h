@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "libmrc/path/path_turns.h"
 #include "libmrc/peer/connection.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/time.h"
@@ -20,6 +21,7 @@ namespace mrc {
 struct Context {
   const Connection& connection;
   PathSet& paths;
+  PathTurns& turns;  // over them
   SendQueue& send_queue;
   ReceiveQueue& receive_queue;
   SharedReceiveQueue* shared_receives;  // instead of receive_queue, if not null

@@ -9,6 +9,7 @@
 #include "libmrc/wire/bytes.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/srv6.h"
+#include "tests/unit/path_made.h"
 
 namespace mrc {
 namespace {
@@ -377,7 +378,7 @@ TEST(EvProfile, AProfileMakesAPathSet) {
   config.paths_per_plane = 48;
   config.min_active = profile.min_active();
   config.event_mask = profile.event_mask();
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, profile.entries(), 1);
   EXPECT_EQ(set.size(), 256u);
   EXPECT_EQ(set.active(), 4u * 48);

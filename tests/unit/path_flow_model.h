@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "libmrc/path/path_set.h"
+#include "tests/unit/path_made.h"
 
 namespace mrc {
 
@@ -21,7 +21,7 @@ struct FlowModel {
   Nanoseconds gap = 41;  // between packets: 800 Gb/s of 4 KiB
   PlaneMask usable = ~PlaneMask{0};
 
-  PathSet paths;
+  SprayedPaths paths;
   Nanoseconds now = 0;
   uint64_t sent = 0;
   uint64_t lost = 0;

@@ -20,7 +20,7 @@ PathSetConfig config(uint32_t planes, uint32_t paths, uint32_t backups, uint32_t
 }
 
 TEST(PathHealth, OnACleanNetworkTheFirstLossTakesThePathOut) {  // MRC 4.5
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(2, 4, 0, 1), 1);
   for (uint64_t order = 1; order <= 8; ++order) set.delivered(PathId(order % 8), order);
   EXPECT_TRUE(set.lost(PathId{3}, 9, 0, 100));
@@ -29,7 +29,7 @@ TEST(PathHealth, OnACleanNetworkTheFirstLossTakesThePathOut) {  // MRC 4.5
 
 TEST(PathHealth,
      NorDoesItHelpThatThePathCarriesSomethingLater) {  // MRC 4.5: one loss that is shown by its path
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(2, 4, 0, 1), 1);
   for (uint64_t order = 1; order <= 24; ++order)
     if (order != 11) set.delivered(PathId(order % 8), order);
@@ -93,7 +93,7 @@ TEST(PathHealth, ABlackHoledPathGetsNothingAfter3Rtt) {
 }
 
 TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(2, 4, 0, 1), 1);
   const auto turns = [&set](PathId id) {
     int count = 0;
@@ -124,7 +124,7 @@ TEST(PathHealth, APathWithAnOverduePacketIsLeftAloneUntilItIsSettled) {
 
 // The path of answers may be the one that broke. Whoever asks again has not heard them.
 TEST(PathHealth, QuestionsMakeThePathOfAnswersDoubtful) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 8, 0, 1), 1);
   set.delivered(PathId{6}, 1);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(set.control_path(0), PathId{6}) << "seen to work";
@@ -141,7 +141,7 @@ TEST(PathHealth, QuestionsMakeThePathOfAnswersDoubtful) {
 }
 
 TEST(PathHealth, QuestionsTakeMarkedPathsToo) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 2, 0, 1), 1);
   for (int i = 0; i < 6; ++i) set.marked(PathId{1}, true);
   ASSERT_EQ(set.at(PathId{1}).state, PathState::kSkip);
@@ -202,7 +202,7 @@ TEST(PathHealth, AtTheFloorDeadPathsGetFewTurns) {  // MRC 4.2: the floor holds,
 }
 
 TEST(PathHealth, AtTheFloorAGrayPathIsNotSwappedForADeadOne) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 2), 1);
   set.demote(PathId{0}, 1);
   set.demote(PathId{1}, 2);
@@ -212,7 +212,7 @@ TEST(PathHealth, AtTheFloorAGrayPathIsNotSwappedForADeadOne) {
 }
 
 TEST(PathHealth, AtTheFloorAPathThatAnswersProbesTakesOver) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 2), 1);
   set.demote(PathId{0}, 1);
   set.demote(PathId{1}, 2);
@@ -238,7 +238,7 @@ TEST(PathHealth, WhenEverythingWasDeadEverythingComesBack) {
 }
 
 TEST(PathHealth, OldLossesDoNotCountAgainstAPathThatCameBack) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 1), 1);
   EXPECT_TRUE(set.demote(PathId{1}, 100));
   for (int i = 0; i < 3; ++i) set.probe_answered(PathId{1}, 200);
@@ -248,7 +248,7 @@ TEST(PathHealth, OldLossesDoNotCountAgainstAPathThatCameBack) {
 }
 
 TEST(PathHealth, RelapsesAreForgottenInTime) {  // flap damping
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 1), 1);
   for (int i = 0; i < 2; ++i) {
     set.demote(PathId{1}, 0);
@@ -260,7 +260,7 @@ TEST(PathHealth, RelapsesAreForgottenInTime) {  // flap damping
 }
 
 TEST(PathHealth, ProbesScaleWithTheRoundTrip) {  // MRC 4.5 [P]: max(1 ms, 4 RTT); the first one at once
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 1), 1);
   set.set_rtt(10 * kMillisecond);
   set.demote(PathId{1}, 0);
@@ -273,7 +273,7 @@ TEST(PathHealth, ProbesScaleWithTheRoundTrip) {  // MRC 4.5 [P]: max(1 ms, 4 RTT
 
 // While a plane is out the others have its load and long queues; its own probes are answered at once.
 TEST(PathHealth, ProbesThatAreAnsweredSoonComeSoonAgain) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 1), 1);
   set.set_rtt(60 * kMillisecond);
   set.demote(PathId{1}, 0);
@@ -290,7 +290,7 @@ TEST(PathHealth, ProbesThatAreAnsweredSoonComeSoonAgain) {
 }
 
 TEST(PathHealth, AMarkedProbeAnswerLeadsToSkip) {  // MRC 4.2
-  PathSet set;
+  SprayedPaths set;
   set.reset(config(1, 4, 0, 1), 1);
   set.demote(PathId{1}, 0);
   for (int i = 0; i < 3; ++i) set.probe_answered(PathId{1}, 1, true);

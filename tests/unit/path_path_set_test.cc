@@ -21,21 +21,21 @@ TEST(PathSet, TheUsualFloorIsAQuarterOfWhatThereIs) {
   for (uint32_t i = 0; i < 8; ++i)
     entries.push_back(
         {.entropy = make_entropy(static_cast<Plane>(i / 4), i % 4), .plane = static_cast<Plane>(i / 4)});
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, entries, 1);
   for (uint16_t dead = 0; dead < 6; ++dead) EXPECT_TRUE(set.demote(PathId(dead), 1)) << dead;
   EXPECT_EQ(set.active(), 2u);
 }
 
 TEST(PathSet, EntropyValuesAreDistinct) {
-  PathSet set = make(16, 256, 1, 99);
+  SprayedPaths set = make(16, 256, 1, 99);
   std::set<uint32_t> values;
   for (size_t i = 0; i < set.size(); ++i) values.insert(static_cast<uint32_t>(set.at(PathId(i)).entropy));
   EXPECT_EQ(values.size(), set.size());
 }
 
 TEST(PathSet, SkipMissesOneTurn) {  // MRC 4.3
-  PathSet set = make(1, 4);
+  SprayedPaths set = make(1, 4);
   const PathId marked = set.select(kAll);
   set.skip_once(marked);
   EXPECT_EQ(set.at(marked).state, PathState::kSkip);
@@ -47,7 +47,7 @@ TEST(PathSet, SkipMissesOneTurn) {  // MRC 4.3
 
 // The more often a path is marked, the more turns it misses; answers without a mark bring it back.
 TEST(PathSet, MarksInARowMissMoreTurns) {  // MRC 4.2: how long SKIP lasts is ours to say
-  PathSet set = make(1, 2);
+  SprayedPaths set = make(1, 2);
   const PathId busy{0};
   const auto uses = [&](bool marked) {
     int count = 0;
@@ -69,7 +69,7 @@ TEST(PathSet, SkipMayBeOneTurnForAll) {
   PathSetConfig config;
   config.paths_per_plane = 4;
   config.mark_skip_turns_max = 1;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, 1);
   const PathId busy{1};
   int uses = 0;
@@ -81,12 +81,12 @@ TEST(PathSet, SkipMayBeOneTurnForAll) {
   EXPECT_NEAR(uses, 100, 15) << "every second turn of its own: one packet of seven";
   set.trimmed(busy);
   uses = 0;
-  for (int i = 0; i < 8; ++i) uses += set.select(kAll) == busy ? 1 : 0;
+  for (int i = 0; i < 7; ++i) uses += set.select(kAll) == busy ? 1 : 0;  // in two rounds
   EXPECT_EQ(uses, 1);
 }
 
 TEST(PathSet, ATrimMissesEightTurns) {  // MRC 4.3: the UEC balancer makes it four marks
-  PathSet set = make(1, 4);
+  SprayedPaths set = make(1, 4);
   set.trimmed(PathId{1});
   for (int i = 0; i < 7 * 3; ++i) EXPECT_NE(set.select(kAll), PathId{1});
   int uses = 0;
@@ -95,7 +95,7 @@ TEST(PathSet, ATrimMissesEightTurns) {  // MRC 4.3: the UEC balancer makes it fo
 }
 
 TEST(PathSet, AllMarkedStillSends) {
-  PathSet set = make(2, 2);
+  SprayedPaths set = make(2, 2);
   for (int i = 0; i < 4; ++i) set.skip_once(PathId(i));
   EXPECT_NE(set.select(kAll), kNoPath);
 }
@@ -105,14 +105,14 @@ TEST(PathSet, AllMarkedStillSends) {
 TEST(PathSet, OfManyThatAreAllMarkedTheWorstAreUsedLeast) {
   constexpr uint16_t kPaths = 64;
   constexpr uint16_t kWorse = kPaths / 4;
-  PathSet set = make(1, kPaths);
+  SprayedPaths set = make(1, kPaths);
   for (uint16_t id = 0; id < kPaths; ++id)
     for (int marks = id < kWorse ? 3 : 1; marks > 0; --marks) set.trimmed(PathId(id));
   int worse = 0;
   for (int i = 0; i < 2 * kPaths; ++i) worse += static_cast<uint16_t>(set.select(kAll)) < kWorse ? 1 : 0;
   EXPECT_LT(worse, 2 * kWorse / 4);
 
-  PathSet few = make(1, 4);
+  SprayedPaths few = make(1, 4);
   for (const uint16_t id : {0, 1, 2, 3}) few.trimmed(PathId(id));
   for (int marks = 0; marks < 2; ++marks) few.trimmed(PathId(0));
   int uses = 0;
@@ -121,7 +121,7 @@ TEST(PathSet, OfManyThatAreAllMarkedTheWorstAreUsedLeast) {
 }
 
 TEST(PathSet, ADemotedPathIsNotUsed) {
-  PathSet set = make(2, 4);
+  SprayedPaths set = make(2, 4);
   EXPECT_TRUE(set.demote(PathId{3}, 100));
   EXPECT_FALSE(set.demote(PathId{3}, 100));
   EXPECT_EQ(set.active(), 7u);
@@ -129,14 +129,14 @@ TEST(PathSet, ADemotedPathIsNotUsed) {
 }
 
 TEST(PathSet, NeverBelowTheFloor) {  // MRC 4.2, ev_min_active
-  PathSet set = make(2, 4, 3);
+  SprayedPaths set = make(2, 4, 3);
   for (int round = 0; round < 5; ++round)
     for (int i = 0; i < 8; ++i) set.demote(PathId(i), static_cast<Nanoseconds>(round * 8 + i));
   EXPECT_EQ(set.active(), 3u);
 }
 
 TEST(PathSet, AtTheFloorTheLongestOutComesBack) {
-  PathSet set = make(1, 3, 2);
+  SprayedPaths set = make(1, 3, 2);
   EXPECT_TRUE(set.demote(PathId{0}, 1));
   EXPECT_TRUE(set.demote(PathId{1}, 2));
   EXPECT_EQ(set.at(PathId{0}).state, PathState::kGood);
@@ -145,7 +145,7 @@ TEST(PathSet, AtTheFloorTheLongestOutComesBack) {
 }
 
 TEST(PathSet, ProbesBringAPathBackAndRelapseCostsMore) {  // MRC 4.5 [P]
-  PathSet set = make(1, 4);
+  SprayedPaths set = make(1, 4);
   Nanoseconds now = 0;
   auto answers_needed = [&] {
     int answers = 0;
@@ -165,7 +165,7 @@ TEST(PathSet, ProbesBringAPathBackAndRelapseCostsMore) {  // MRC 4.5 [P]
 }
 
 TEST(PathSet, UnansweredProbesBackOff) {
-  PathSet set = make(1, 2);
+  SprayedPaths set = make(1, 2);
   set.demote(PathId{0}, 0);
   Nanoseconds last = 0;
   Nanoseconds gap = 0;
@@ -180,7 +180,7 @@ TEST(PathSet, UnansweredProbesBackOff) {
 }
 
 TEST(PathSet, OnlyUsablePlanes) {
-  PathSet set = make(4, 2);
+  SprayedPaths set = make(4, 2);
   for (int i = 0; i < 50; ++i) EXPECT_EQ(set.at(set.select(0b0100)).plane, 2);
   set.demote(PathId{4}, 0);
   set.demote(PathId{5}, 0);
@@ -202,12 +202,12 @@ size_t told(PathSet& set, PathId which, bool denied) {
 
 // ------------------------------------------------------------------------------------------------- backups
 
-PathSet make_with_backups(uint32_t planes, uint32_t paths, uint32_t backups, uint64_t seed = 1) {
+SprayedPaths make_with_backups(uint32_t planes, uint32_t paths, uint32_t backups, uint64_t seed = 1) {
   PathSetConfig config;
   config.planes = planes;
   config.paths_per_plane = paths;
   config.backups_per_plane = backups;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, seed);
   return set;
 }
@@ -219,7 +219,7 @@ std::map<Plane, int> in_use_by_plane(const PathSet& set) {
 }
 
 TEST(PathSet, ManyPathsInEqualSharesWithBackups) {  // MRC 4.1: 128-256 EVs per QP
-  PathSet set = make_with_backups(8, 32, 8);
+  SprayedPaths set = make_with_backups(8, 32, 8);
   EXPECT_EQ(set.size(), 8u * 40);
   EXPECT_EQ(set.active(), 256u);
   for (const auto& [plane, count] : in_use_by_plane(set)) EXPECT_EQ(count, 32);
@@ -229,7 +229,7 @@ TEST(PathSet, ManyPathsInEqualSharesWithBackups) {  // MRC 4.1: 128-256 EVs per 
 }
 
 TEST(PathSet, ABackupOfTheSamePlaneTakesOver) {  // MRC 4.5: never across planes
-  PathSet set = make_with_backups(4, 4, 2);
+  SprayedPaths set = make_with_backups(4, 4, 2);
   for (int round = 0; round < 2; ++round) {
     PathId bad = set.select(kAll);
     while (set.at(bad).plane != 2) bad = set.select(kAll);
@@ -245,7 +245,7 @@ TEST(PathSet, ABackupOfTheSamePlaneTakesOver) {  // MRC 4.5: never across planes
 }
 
 TEST(PathSet, WhoComesBackFillsAGapOrWaits) {
-  PathSet set = make_with_backups(1, 2, 1);
+  SprayedPaths set = make_with_backups(1, 2, 1);
   PathId backup = kNoPath;
   for (uint16_t i = 0; i < 3; ++i)
     if (!set.at(PathId{i}).in_use()) backup = PathId{i};
@@ -273,7 +273,7 @@ TEST(PathSet, TakesTheListOfAProfile) {
   PathSetConfig config;
   config.planes = 2;
   config.paths_per_plane = 4;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, entries, 5);
   EXPECT_EQ(set.size(), 12u);
   EXPECT_EQ(set.active(), 8u) << "the rest are backups";
@@ -291,7 +291,7 @@ TEST(PathSet, SharesAreEqualEvenIfTheListIsNot) {
   for (uint32_t i = 0; i < 2; ++i) entries.push_back({.entropy = Entropy{i}, .plane = 1});
   PathSetConfig config;
   config.planes = 2;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, entries, 1);
   EXPECT_EQ(in_use_by_plane(set)[0], 2);
   EXPECT_EQ(in_use_by_plane(set)[1], 2);
@@ -304,7 +304,7 @@ TEST(PathSet, DifferentSetsUseDifferentPaths) {  // MRC 4.1: random choice insid
   config.paths_per_plane = 8;
   std::set<uint32_t> used;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
-    PathSet set;
+    SprayedPaths set;
     set.reset(config, entries, seed);
     for (int i = 0; i < 8; ++i) used.insert(static_cast<uint32_t>(set.at(set.select(kAll)).entropy));
   }
@@ -312,7 +312,7 @@ TEST(PathSet, DifferentSetsUseDifferentPaths) {  // MRC 4.1: random choice insid
 }
 
 TEST(PathSet, AnEmptyListIsNoCrash) {
-  PathSet set;
+  SprayedPaths set;
   set.reset(PathSetConfig{}, std::vector<EvEntry>{}, 1);
   EXPECT_EQ(set.select(kAll), kNoPath);
   EXPECT_EQ(set.control_path(0), kNoPath);
@@ -323,7 +323,7 @@ TEST(PathSet, AnEmptyListIsNoCrash) {
 // ---------------------------------------------------------------------------------------- ports, MRC 4.6
 
 TEST(PathSet, APortGoesDownAndComesBackAtOnce) {
-  PathSet set = make(4, 4);
+  SprayedPaths set = make(4, 4);
   set.port_down(1);
   EXPECT_EQ(set.active(), 12u);
   EXPECT_EQ(set.active_planes(), 0b1101u);
@@ -336,7 +336,7 @@ TEST(PathSet, APortGoesDownAndComesBackAtOnce) {
 }
 
 TEST(PathSet, APlaneNeedsBothEnds) {  // PORT_STATUS_UPDATE
-  PathSet set = make(4, 4);
+  SprayedPaths set = make(4, 4);
   set.set_remote_ports(0b0111, 1);
   set.port_down(0);
   EXPECT_EQ(set.port_planes(), 0b0110u);
@@ -350,7 +350,7 @@ TEST(PathSet, APlaneNeedsBothEnds) {  // PORT_STATUS_UPDATE
 }
 
 TEST(PathSet, WhatAPortTakesWithItIsNoLoss) {
-  PathSet set = make(2, 4);
+  SprayedPaths set = make(2, 4);
   set.port_down(1);
   EXPECT_FALSE(set.lost(PathId{5}, 1, 10, 100));
   EXPECT_EQ(set.at(PathId{5}).state, PathState::kGood);
@@ -360,7 +360,7 @@ TEST(PathSet, WhatAPortTakesWithItIsNoLoss) {
 }
 
 TEST(PathSet, PathsGivenUpWhenTheLinkBeganToFailReturnWithThePort) {
-  PathSet set = make(2, 4);
+  SprayedPaths set = make(2, 4);
   for (uint16_t i = 4; i < 8; ++i) set.demote(PathId{i}, 10);
   set.port_down(1);
   EXPECT_EQ(set.next_probe(), kNever) << "nothing to probe on a port that is down";
@@ -370,7 +370,7 @@ TEST(PathSet, PathsGivenUpWhenTheLinkBeganToFailReturnWithThePort) {
 }
 
 TEST(PathSet, TheFloorShrinksWithThePorts) {  // MRC 4.2 with ports down
-  PathSet set = make(4, 4, 12);
+  SprayedPaths set = make(4, 4, 12);
   EXPECT_EQ(set.floor(), 12u);
   set.port_down(0);
   set.port_down(1);
@@ -381,7 +381,7 @@ TEST(PathSet, TheFloorShrinksWithThePorts) {  // MRC 4.2 with ports down
 }
 
 TEST(PathSet, ALostPortCallsBadPathsBackToKeepTheFloor) {
-  PathSet set = make(2, 2, 1);
+  SprayedPaths set = make(2, 2, 1);
   set.demote(PathId{2}, 1);
   set.demote(PathId{3}, 2);
   set.probe_answered(PathId{3}, 3);
@@ -396,7 +396,7 @@ TEST(PathSet, ALostPortCallsBadPathsBackToKeepTheFloor) {
 // ----------------------------------------------------------------------------------- controller, MRC 4.7
 
 TEST(PathSet, TheControllerDeniesAndAllows) {
-  PathSet set = make(1, 4, 4);
+  SprayedPaths set = make(1, 4, 4);
   EXPECT_EQ(told(set, PathId{2}, true), 1u);
   EXPECT_EQ(told(set, PathId{2}, true), 0u);
   EXPECT_EQ(set.active(), 3u) << "also below the floor";
@@ -416,7 +416,7 @@ TEST(PathSet, FollowsTheProfileItWasMadeOf) {
   std::vector<EvEntry> entries;
   for (uint32_t i = 0; i < 8; ++i)
     for (Plane plane : {Plane{0}, Plane{1}}) entries.push_back({.entropy = Entropy{100 + i}, .plane = plane});
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, entries, 1);
   entries[6].denied = true;  // value 103 on plane 0
   EXPECT_EQ(set.follow(std::make_shared<const std::vector<EvEntry>>(entries), 5), 1u);
@@ -441,7 +441,7 @@ TEST(PathSet, FollowsTheProfileItWasMadeOf) {
 }
 
 TEST(PathSet, ABackupReplacesADeniedPath) {
-  PathSet set = make_with_backups(1, 4, 1);
+  SprayedPaths set = make_with_backups(1, 4, 1);
   const PathId denied = set.select(kAll);
   told(set, denied, true);
   EXPECT_EQ(set.active(), 4u);
@@ -452,7 +452,7 @@ TEST(PathSet, AProfileCanDenyFromTheStart) {
   for (uint32_t i = 0; i < 4; ++i) entries.push_back({.entropy = Entropy{i}, .plane = 0, .denied = i == 1});
   PathSetConfig config;
   config.paths_per_plane = 3;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, entries, 3);
   EXPECT_EQ(set.active(), 3u);
   EXPECT_EQ(set.at(PathId{1}).state, PathState::kDenied);
@@ -464,7 +464,7 @@ TEST(PathSet, EventsTellWhatHappenedAndCountDrops) {
   constexpr uint16_t kRoom = PathSet::kEventsMax;
   config.paths_per_plane = 2 * kRoom;
   config.event_mask = kPathEventGood | kPathEventAssumedBad;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, 1);
   PathEvent event;
   EXPECT_FALSE(set.take_event(&event));
@@ -488,7 +488,7 @@ TEST(PathSet, EventsTellWhatHappenedAndCountDrops) {
 TEST(PathSet, OnlyEventsThatWereAskedFor) {
   PathSetConfig config;
   config.event_mask = kPathEventGood;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, 1);
   set.demote(PathId{3}, 1);
   PathEvent event;
@@ -498,7 +498,7 @@ TEST(PathSet, OnlyEventsThatWereAskedFor) {
 // --------------------------------------------------------------------------------- ECN common mode, MRC 5.4
 
 TEST(PathSet, MarksOfOnePathAreItsOwn) {
-  PathSet set = make(1, 8);
+  SprayedPaths set = make(1, 8);
   for (int i = 0; i < 100; ++i) set.marked(PathId(i % 8), i % 4 == 0);
   EXPECT_FALSE(set.marks_are_common());
   set.marked(PathId{2}, true);
@@ -506,7 +506,7 @@ TEST(PathSet, MarksOfOnePathAreItsOwn) {
 }
 
 TEST(PathSet, WhenNearlyAllAreMarkedMarksSayNothing) {
-  PathSet set = make(1, 8);
+  SprayedPaths set = make(1, 8);
   for (int i = 0; i < 200; ++i) set.marked(PathId(i % 8), i % 16 != 0);
   EXPECT_TRUE(set.marks_are_common());
   for (int i = 0; i < 64; ++i) set.select(kAll);  // forgives what was marked before
@@ -523,7 +523,7 @@ TEST(PathSet, WhenNearlyAllAreMarkedMarksSayNothing) {
 // ------------------------------------------------------------------------------------ reverse set, MRC 4.5
 
 TEST(PathSet, ControlPacketsTakeAPathThatWorks) {
-  PathSet set = make(2, 8);
+  SprayedPaths set = make(2, 8);
   set.delivered(PathId{11}, 1);
   for (int i = 0; i < 64; ++i) EXPECT_EQ(set.control_path(1), PathId{11});
   std::set<uint16_t> spread;
@@ -536,7 +536,7 @@ TEST(PathSet, ControlPacketsTakeAPathThatWorks) {
 }
 
 TEST(PathSet, ControlPacketsGoBackByThePathOnWhichThePeerWasHeard) {
-  PathSet set = make(4, 4);
+  SprayedPaths set = make(4, 4);
   const Path& heard = set.at(PathId{14});
   for (int i = 0; i < 200; ++i) EXPECT_EQ(set.control_path(heard.plane, heard.entropy), PathId{14});
   set.delivered(PathId{13}, 1);
@@ -547,13 +547,13 @@ TEST(PathSet, ControlPacketsGoBackByThePathOnWhichThePeerWasHeard) {
 }
 
 TEST(PathSet, ControlPacketsStayOnTheirPlane) {
-  PathSet set = make(4, 4);
+  SprayedPaths set = make(4, 4);
   set.delivered(PathId{1}, 1);
   for (int i = 0; i < 200; ++i) EXPECT_EQ(set.at(set.control_path(3)).plane, 3);
 }
 
 TEST(PathSet, ReverseProbesOnlyWithoutNewsOfOurOwn) {
-  PathSet set = make(2, 4);
+  SprayedPaths set = make(2, 4);
   set.set_rtt(12 * kMicrosecond);
   EXPECT_NE(set.take_reverse_probe(kSecond), kNoPath) << "data came in, and we know nothing";
   EXPECT_EQ(set.take_reverse_probe(kSecond + 10), kNoPath) << "not for every packet";

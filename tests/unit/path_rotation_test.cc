@@ -13,7 +13,7 @@ namespace mrc {
 namespace {
 
 TEST(PathSet, EqualSharesOfPlanesAndPaths) {  // MRC 4.1
-  PathSet set = make(4, 8);
+  SprayedPaths set = make(4, 8);
   std::map<uint16_t, int> uses;
   std::map<Plane, int> planes;
   for (int i = 0; i < 32 * 10; ++i) {
@@ -27,7 +27,7 @@ TEST(PathSet, EqualSharesOfPlanesAndPaths) {  // MRC 4.1
 }
 
 TEST(PathSet, APlaneThatLostPathsKeepsItsShare) {  // MRC 4.1
-  PathSet set = make(4, 8);
+  SprayedPaths set = make(4, 8);
   for (const uint16_t dead : {0, 1, 2, 3, 4, 5}) ASSERT_TRUE(set.demote(PathId(dead), 1));
   std::map<uint16_t, int> uses;
   std::map<Plane, int> planes;
@@ -49,7 +49,7 @@ TEST(PathSet, SetsThatLostTheSamePathsTakeDifferentOnesInstead) {
   std::map<uint16_t, int> uses;
   std::map<int, int> parts;  // of the list: eight paths behind the same first hop
   for (uint64_t seed = 1; seed <= kSets; ++seed) {
-    PathSet set = make(1, 64, 1, seed);
+    SprayedPaths set = make(1, 64, 1, seed);
     for (const uint16_t dead : {13, 38, 39, 43}) ASSERT_TRUE(set.demote(PathId(dead), 1));
     for (int i = 0; i < 64 * kRounds; ++i) {
       const PathId id = set.select(kAll);
@@ -64,7 +64,7 @@ TEST(PathSet, SetsThatLostTheSamePathsTakeDifferentOnesInstead) {
 }
 
 TEST(PathSet, EveryRunOfPlanesMeetsEachPlaneOnce) {
-  PathSet set = make(8, 4);
+  SprayedPaths set = make(8, 4);
   for (int round = 0; round < 20; ++round) {
     std::set<Plane> seen;
     for (int i = 0; i < 8; ++i) seen.insert(set.at(set.select(kAll)).plane);
@@ -75,7 +75,7 @@ TEST(PathSet, EveryRunOfPlanesMeetsEachPlaneOnce) {
 // MRC 12.R5 [P]: paths behind the same first hop are neighbours in the list, and that hop sees even traffic.
 TEST(PathSet, EveryRunOfTurnsMeetsEachPartOfTheListOnce) {
   for (const uint32_t planes : {1u, 2u}) {
-    PathSet set = make(planes, 64);
+    SprayedPaths set = make(planes, 64);
     for (int round = 0; round < 40; ++round) {
       std::vector<std::vector<uint16_t>> turns(planes);
       for (uint32_t i = 0; i < 64 * planes; ++i) {
@@ -98,7 +98,7 @@ TEST(PathSet, EveryRunOfTurnsMeetsEachPartOfTheListOnce) {
 
 // A port that is full whenever the same path would be next must not keep that path from its turn.
 TEST(PathSet, AFullPortCostsItsPathsNoTurn) {
-  PathSet set = make(2, 8);
+  SprayedPaths set = make(2, 8);
   std::map<uint16_t, int> uses;
   for (int i = 0; i < 8 * 16; ++i) {
     const PathId id = set.select(i % 4 == 0 ? PlaneMask{2} : kAll);
@@ -111,7 +111,7 @@ TEST(PathSet, AFullPortCostsItsPathsNoTurn) {
 }
 
 TEST(PathSet, TheOrderIsDrawnAnewNowAndThen) {
-  PathSet set = make(1, 64);
+  SprayedPaths set = make(1, 64);
   const auto round = [&] {
     std::vector<uint16_t> order;
     for (int i = 0; i < 64; ++i) order.push_back(static_cast<uint16_t>(set.select(kAll)));
@@ -125,7 +125,7 @@ TEST(PathSet, TheOrderIsDrawnAnewNowAndThen) {
 // A number that is no power of two has no even parts, but still every path has its turn in every round.
 TEST(PathSet, EveryPathHasOneTurnInARound) {
   for (const uint32_t paths : {1u, 3u, 5u, 13u, 33u, 100u, 255u}) {
-    PathSet set = make(1, paths);
+    SprayedPaths set = make(1, paths);
     for (int round = 0; round < 40; ++round) {
       std::set<PathId> met;
       for (uint32_t i = 0; i < paths; ++i) met.insert(set.select(kAll));
@@ -135,8 +135,8 @@ TEST(PathSet, EveryPathHasOneTurnInARound) {
 }
 
 TEST(PathSet, SetsAreNotInStep) {  // MRC 4.1: queue pairs must not be phase-locked
-  PathSet a = make(4, 16, 1, 1);
-  PathSet b = make(4, 16, 1, 2);
+  SprayedPaths a = make(4, 16, 1, 1);
+  SprayedPaths b = make(4, 16, 1, 2);
   int same = 0;
   for (int i = 0; i < 640; ++i) same += a.select(kAll) == b.select(kAll);
   EXPECT_LT(same, 64);

@@ -5,8 +5,8 @@
 #include <array>
 #include <set>
 
-#include "libmrc/path/path_set.h"
 #include "libmrc/path/srv6_template.h"
+#include "tests/unit/path_made.h"
 
 namespace mrc {
 namespace {
@@ -96,7 +96,7 @@ TEST(Srv6Template, GivesAPathSetItsPaths) {
   PathSetConfig config;
   config.planes = 8;
   config.paths_per_plane = 16;
-  PathSet set;
+  SprayedPaths set;
   set.reset(config, entries, 1);
   EXPECT_EQ(set.size(), 256u);
   EXPECT_EQ(set.active(), 128u);
