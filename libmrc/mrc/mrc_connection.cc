@@ -63,7 +63,7 @@ void MrcTransport::disconnect(Services& services) {
   negotiation_.stop();
   release_next_hops(connection_, services);
   if (peer_ == nullptr) return;
-  requester_.abandon();
+  requester_.abandon(paths_);
   peer_->waiting.remove(waiting_);
   peer_->members.remove(member_);
   its_turn_ = false;

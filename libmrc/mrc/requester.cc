@@ -23,6 +23,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   fresh.sent_ = std::move(sent_);
   fresh.messages_ = std::move(messages_);
   fresh.suspects_ = std::move(suspects_);
+  fresh.arrivals_ = std::move(arrivals_);
   *this = std::move(fresh);
   retry_.progress();
   config_ = &config;
@@ -33,6 +34,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   messages_.clear();
   messages_.make_first();
   suspects_.clear();
+  arrivals_.clear();
 }
 
 [[gnu::hot]] bool Requester::has_work(const Context& cx) const {
@@ -244,8 +246,8 @@ bool Requester::start_request(Context& cx) {
   if (!written) return false;
   if (answer_awaited) answers_->awaited.sent(message.msn);
   cx.paths.count_sent(path);
-  sent_.add({cx.now, ++order_, message_, path, static_cast<uint16_t>(bytes), PacketState::kInFlight, 1,
-             cx.paths.at(path).plane});
+  sent_.add({cx.now, cx.paths.next_order(), message_, path, static_cast<uint16_t>(bytes),
+             PacketState::kInFlight, 1, cx.paths.at(path).plane});
   control_->on_sent(cx.now, nominal_size(bytes));
   cx.note(TraceEvent::kSent, psn, path, bytes);
   ++cx.services.counters.data_packets_sent;
@@ -273,7 +275,7 @@ bool Requester::can_follow(const Context& cx) const {
 bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   if (!write_again(cx, message_at(sent_.at(psn).request), psn, path, buffer)) return false;
   cx.paths.count_sent(path);
-  sent_.resend(psn, path, cx.paths.at(path).plane, ++order_, cx.now);
+  sent_.resend(psn, path, cx.paths.at(path).plane, cx.paths.next_order(), cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);
   ++cx.services.counters.retransmissions_sent;

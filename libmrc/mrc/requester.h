@@ -16,6 +16,7 @@
 #include "libmrc/mrc/answers.h"
 #include "libmrc/path/retransmit_cause.h"
 #include "libmrc/peer/loss_memory.h"
+#include "libmrc/reliability/arrivals_by_path.h"
 #include "libmrc/reliability/excused_timer.h"
 #include "libmrc/reliability/plane_rtt.h"
 #include "libmrc/reliability/retry.h"
@@ -37,7 +38,7 @@ class Requester {
   void reset(const TransportConfig& config, CongestionController* control, LossMemory* losses, Psn first);
   void skip_to(uint64_t send_index) { requests_.skip_to(send_index); }  // requests before it are gone
   // Takes what is in flight out of congestion control's books; nothing will be heard of it any more.
-  void abandon();
+  void abandon(PathSet& paths);
   RetryPolicy& retry() { return retry_; }
 
   struct Burst {
@@ -220,11 +221,14 @@ class Requester {
 
   // Hearing.
   bool was_sent(Psn psn) const;
+  void arrived(Context& cx, PathId path, uint64_t order) {
+    if (arrivals_.note(path, order, cx.paths.size())) cx.paths.delivered(path, order);
+  }
   bool credit(Context& cx, Psn psn);
   void needless(Nanoseconds now);
   void credit_up_to(Context& cx, Psn psn);
   void learn_from_trigger(Context& cx, const Packet& packet);
-  bool nobody_overtaken(const Context& cx, const Sack& sack) const;
+  bool nobody_overtaken(const Sack& sack) const;
   void find_losses(Context& cx, const Sack& sack);
   void judge_by_count(Context& cx, uint32_t out_of_order);
   void judge_unheard(Context& cx, uint32_t out_of_order);
@@ -242,6 +246,7 @@ class Requester {
   Nanoseconds measure(Nanoseconds now, Nanoseconds sent_at);
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void count_retransmit(Context& cx, RetransmitCause cause, PathId path);
+  void settle(PathSet& paths, Psn psn) const;
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
@@ -300,7 +305,6 @@ class Requester {
   uint16_t msn_ = 0;
   uint16_t receive_msn_ = 0;
   uint16_t consuming_ = 0;  // requests in flight that use up a receive request
-  uint64_t order_ = 0;      // transmissions so far
 
   // Copies of what is under way.
   Psn copies_from_;               // nothing below it is to be copied
@@ -312,6 +316,7 @@ class Requester {
   bool copies_due_ = false;       // ...which is now
 
   // What is known of deliveries.
+  ArrivalsByPath arrivals_;
   Nanoseconds newest_delivery_ = 0;  // send time of the latest-sent packet known to have arrived
   uint32_t received_units_ = 0;
   uint32_t mpr_ = UINT32_MAX;

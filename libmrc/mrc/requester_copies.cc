@@ -99,7 +99,7 @@ bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
     return false;
   }
   cx.paths.count_sent(path);
-  ++order_;
+  cx.paths.next_order();
   ++cx.services.counters.copies_sent;
   cx.note(TraceEvent::kSentAgain, psn, path, packet.transmissions);
   return true;

@@ -64,7 +64,7 @@ void Requester::heard(Context& cx) {
   if (packet.copied_after != 0 && !is_news_of_first(packet, cx.now)) {
     if (packet.suspect) cx.paths.settled(packet.path);  // whichever it was
   } else if (packet.transmissions == 1) {
-    cx.paths.delivered(packet.path, packet.order);
+    arrived(cx, packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
     // Also what this host slept through: rather too long than too short. But what nobody missed may have been
     // there for long, and the SACK that told it was lost.
@@ -178,7 +178,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     if (probe.path == kNoPath || probe.id != sack.trigger) return;
     ++cx.services.counters.probes_answered;
     path = probe.path;
-    cx.paths.delivered(path, probe.order);
+    arrived(cx, path, probe.order);
     if (cx.paths.plane_answered(cx.paths.at(path).plane, probe.sent_at, cx.now))
       ++cx.services.counters.port_updates_refuted;
     newest_delivery_ = std::max(newest_delivery_, probe.sent_at);
@@ -205,7 +205,7 @@ void Requester::learn_from_trigger(Context& cx, const Packet& packet) {
     // MRC 3.4: sent once, or once more; or the reflected timestamp says that it was the last copy.
     if (sent.transmissions == (again ? 2 : 1) || (again && is_timestamp_of(sent, sack.timestamp))) {
       path = sent.path;
-      cx.paths.delivered(path, sent.order);
+      arrived(cx, path, sent.order);
       newest_delivery_ = std::max(newest_delivery_, sent.sent_at);
       newest_rtt_ = measure(cx.now, sent.sent_at);
       plane_rtt_.sample(sent.plane, cx.now - sent.sent_at);
@@ -249,6 +249,7 @@ void Requester::on_nack(Context& cx, const Packet& packet) {
     return;
   }
   if (!sent_.lose(neth.psn)) return;
+  settle(cx.paths, neth.psn);
   // MRC 12.R9, 1.5: repeat at once; only a trim in the core says something about the path.
   ++cx.services.counters.retransmits_nack;
   const PathId path = sent_.at(neth.psn).path;
@@ -321,6 +322,7 @@ void Requester::on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer) {
   }
   for (Psn at = psn; at < sent_.next(); ++at)
     if (sent_.lose(at)) {
+      settle(cx.paths, at);
       ++cx.services.counters.retransmits_not_ready;
       ++retransmits_[static_cast<size_t>(RetransmitCause::kNotReady)];
       cx.note(TraceEvent::kLostNotReady, at);
@@ -383,11 +385,14 @@ void Requester::complete_ready(Context& cx) {
   }
 }
 
-void Requester::abandon() {
+void Requester::abandon(PathSet& paths) {
   if (control_ == nullptr) return;
   const Psn next = sent_.next();
-  for (Psn psn = sent_.oldest(); psn < next; ++psn)
-    if (sent_.at(psn).state == PacketState::kInFlight) control_->forget(nominal_size(sent_.at(psn).bytes));
+  for (Psn psn = sent_.oldest(); psn < next; ++psn) {
+    if (sent_.at(psn).state != PacketState::kInFlight) continue;
+    settle(paths, psn);
+    control_->forget(nominal_size(sent_.at(psn).bytes));
+  }
   sent_.reset(config_->window_packets, next);
   forget_copies(next);
   copy_at_ = kNever;
@@ -395,7 +400,7 @@ void Requester::abandon() {
 }
 
 void Requester::flush(Context& cx, CompletionStatus first) {
-  abandon();
+  abandon(cx.paths);
   requests_.flush(cx, first);
   started_ = stranded_ = held_up_ = false;
   unfinished_ = unanswered_ = 0;

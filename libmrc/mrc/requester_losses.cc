@@ -14,17 +14,16 @@ constexpr uint64_t kOutOfOrderMin = 5;  // MRC 3.3
 
 // Nothing has arrived that was sent after the oldest that has not: there is nothing to find. The oldest was
 // sent before all others, unless it was sent again.
-bool Requester::nobody_overtaken(const Context& cx, const Sack& sack) const {
+bool Requester::nobody_overtaken(const Sack& sack) const {
   if ((sack.bitmap | sack.out_of_order) != 0 || sack.answers_probe || !suspects_.empty()) return false;
   const SentPacket& oldest = sent_.at(sent_.oldest());
-  return oldest.transmissions == 1 && oldest.order > cx.paths.delivered_order() &&
-         oldest.sent_at >= newest_delivery_;
+  return oldest.transmissions == 1 && oldest.order > arrivals_.newest() && oldest.sent_at >= newest_delivery_;
 }
 
 // MRC 12.R8, 3.2: a zero inside the bitmap, and the PSN behind the cumulative one, are the only evidence of
 // loss.
 void Requester::find_losses(Context& cx, const Sack& sack) {
-  if (sent_.in_flight() == 0 || nobody_overtaken(cx, sack)) return;
+  if (sent_.in_flight() == 0 || nobody_overtaken(sack)) return;
   const Psn base = sack.cumulative_psn + sack.bitmap_offset;
   const uint64_t bitmap = sack.bitmap;
   if (base > sent_.oldest() && sent_.outstanding() > 0) {
@@ -153,7 +152,7 @@ void Requester::judge(Context& cx, Psn psn) {
   const SentPacket& packet = sent_.at(psn);
   if (packet.state != PacketState::kInFlight) return;
   // MRC 3.3 (a): a path is a FIFO; what was sent later on it has arrived.
-  if (packet.order < cx.paths.at(packet.path).delivered_order) {
+  if (packet.order < arrivals_.of(packet.path)) {
     lose(cx, psn, &cx.services.counters.retransmits_same_path, TraceEvent::kLostSamePath);
   } else if (overtaken(cx, packet, reorder_window())) {
     lose(cx, psn, &cx.services.counters.retransmits_reordering, TraceEvent::kLostReordering);
@@ -185,9 +184,15 @@ void Requester::count_retransmit(Context& cx, RetransmitCause cause, PathId path
   cx.paths.count_retransmit(path, cause);
 }
 
+// What became of it will not be known, or says nothing about its path: nobody need wait for it there.
+void Requester::settle(PathSet& paths, Psn psn) const {
+  if (sent_.at(psn).suspect) paths.settled(sent_.at(psn).path);
+}
+
 void Requester::on_port_down(Context& cx, Plane plane) {
   for (Psn psn = sent_.oldest(); psn < sent_.next(); ++psn) {
     if (sent_.at(psn).plane != plane || !sent_.lose(psn)) continue;
+    settle(cx.paths, psn);
     ++cx.services.counters.retransmits_port_down;
     cx.note(TraceEvent::kLostPort, psn, sent_.at(psn).path);
     count_retransmit(cx, RetransmitCause::kPortDown, sent_.at(psn).path);

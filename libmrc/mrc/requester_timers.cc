@@ -155,7 +155,7 @@ void Requester::send_probe(Context& cx, PathId path) {
   peth.destination_qpn_low = static_cast<uint16_t>(cx.connection.remote_qpn.value());
   peth.time = {to_wire_timestamp(cx.now, config_->coarse_timestamps), config_->coarse_timestamps};
   if (!send_control(cx, path, &PlaneFrames::probe, bth, peth)) return;
-  remember({path, peth.probe_id, ++order_, cx.now});
+  remember({path, peth.probe_id, cx.paths.next_order(), cx.now});
   ++cx.services.counters.probes_sent;
   cx.note(TraceEvent::kProbeSent, sent_.next(), path, peth.probe_id);
 }

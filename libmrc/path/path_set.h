@@ -60,7 +60,7 @@ struct PathEvent {
   uint32_t dropped = 0;  // events lost just before this one
 };
 
-// What every packet may touch of a path. A queue pair has hundreds, so it is half a cache line; what only
+// What every packet may touch of a path. There are hundreds of them, so it is half a cache line; what only
 // those need that have lost something is a PathTrouble, and where SRv6 leads is shared, see PathSet::way().
 struct Path {
   uint64_t delivered_order = 0;  // newest transmission known to have arrived by this path
@@ -157,6 +157,9 @@ class PathSet {
   PathId control_path(Plane plane, Entropy heard = {}, bool asked = false);
   PathId find(Entropy entropy, Plane plane) const;
 
+  // The number of a transmission that goes out now, of data or a question. Whatever is said of order below is
+  // of these.
+  uint64_t next_order() { return ++order_; }
   // A packet of data goes by this path.
   void count_sent(PathId id) { ++path(id).sent; }
   // How many were lost by it.
@@ -171,19 +174,17 @@ class PathSet {
     return troubles_.empty() ? PathRetransmitCounts{}
                              : troubles_[static_cast<size_t>(&path - paths_.data())].retransmits;
   }
-  // A packet sent as number `order` arrived by this path.
+  // A packet sent as number `order` arrived by this path. Said once, and not for what was sent sooner by the
+  // same sender: see ArrivalsByPath.
   [[gnu::hot]] void delivered(PathId id, uint64_t order) {
     Path& path = paths_[static_cast<uint16_t>(id)];
-    if (order <= path.delivered_order) return;
-    path.delivered_order = order;
     loss_rate_ -= loss_rate_ >> kLossRateShift;
     if ((++path.clean_deliveries & (Path::kForgetDeliveries - 1)) == 0 || path.suspicion != 0 ||
         path.reluctant || path.unexplained || path.late)
       clear(path, order);
+    if (order > path.delivered_order) path.delivered_order = order;
     news(path, id, order);
   }
-  // The newest that has arrived by any path.
-  uint64_t delivered_order() const { return delivered_order_; }
   // MRC 4.5: packet number `order`, sent by this path at `sent_at`, was lost without notice. Takes the path
   // out of use, unless losses are so common that this one says nothing. True if it went out.
   bool lost(PathId id, uint64_t order, Nanoseconds sent_at, Nanoseconds now);
@@ -383,7 +384,8 @@ class PathSet {
   PlaneMask remote_ports_ = 0;
   std::vector<PlaneInfo> planes_;
 
-  uint64_t delivered_order_ = 0;
+  uint64_t order_ = 0;            // transmissions so far
+  uint64_t delivered_order_ = 0;  // the newest that has arrived by any path
   uint32_t loss_rate_ = 0;
   uint32_t marks_ = 0;
   Nanoseconds next_probe_ = kNever;

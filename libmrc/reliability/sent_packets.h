@@ -20,7 +20,7 @@ enum class PacketState : uint8_t { kInFlight, kDelivered, kLost };
 
 struct SentPacket {
   Nanoseconds sent_at = 0;
-  uint64_t order = 0;    // number of this transmission among all of the queue pair's
+  uint64_t order = 0;    // number of this transmission, see PathSet::next_order()
   uint64_t request = 0;  // index in the send queue
   PathId path{};
   uint16_t bytes = 0;  // payload
