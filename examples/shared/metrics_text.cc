@@ -67,9 +67,9 @@ bool metrics_text(const std::string& run_directory, std::string* text) {
   }
   add_gauge("mrc_processes", "Running processes that use the device.", devices, &Present::processes, text);
   add_gauge("mrc_queue_pairs", "Connected queue pairs.", devices, &Present::queue_pairs, text);
-  add_gauge("mrc_paths_active", "Paths in use, of all connected queue pairs.", devices,
+  add_gauge("mrc_paths_active", "Paths in use to the peers of connected queue pairs.", devices,
             &Present::paths_active, text);
-  add_gauge("mrc_paths", "Paths, of all connected queue pairs.", devices, &Present::paths_all, text);
+  add_gauge("mrc_paths", "Paths to the peers of connected queue pairs.", devices, &Present::paths_all, text);
   for (size_t i = 0; i < kTotalCount; ++i) {
     const std::string name = std::string("mrc_") + kTotals[i].name;
     add_head(name, "counter", kTotals[i].help, text);

@@ -93,8 +93,9 @@ struct mrcdv_path {
   uint32_t lost;                 /* of these, how many were taken for lost; wraps */
 };
 
-/* The paths of a connected queue pair of MRC, at most `count` of them. Returns how many it has, or a negative
- * value of errno. */
+/* The paths of a connected queue pair of MRC, at most `count` of them. Queue pairs to one peer that are alike
+ * (class of traffic, profiles, how they spray) have the same paths, and what is told here is of all of them
+ * together. Returns how many it has, or a negative value of errno. */
 int mrcdv_query_paths(struct ibv_qp* qp, struct mrcdv_path* paths, int count);
 
 /* How a queue pair sprays. */

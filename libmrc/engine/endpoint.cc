@@ -229,6 +229,7 @@ bool Engine::take_port_update(const Packet& request, Nanoseconds now) {
     peer.ports_heard_at = now;
     peer.ports_heard = request.erth.time;
     peer.ports_usable = request.erth.port_status_mask;
+    ++peer.ports_said;
     ++peer.ports_news;
     peers_.note_news(peer);
   });

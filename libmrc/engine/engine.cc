@@ -165,6 +165,9 @@ bool Engine::modify(QueuePair& qp, const QueuePairAttributes& attributes, Nanose
   const uint64_t sent_before = transmitter_.frames_sent();
   Peer* const peer = qp.peer();
   const bool others = peer != nullptr && peer->users > 1;
+  if (attributes.state == QueuePairState::kReadyToReceive)  // it may bring a timer with it
+    timers_.make_room(static_cast<uint32_t>(queue_pairs_.size()) + peers_.paths_count() + 1);
+  if (attributes.state == QueuePairState::kReset && qp.counted_) count(qp, false);  // while it has its paths
   const bool done = qp.modify(attributes, services_, now);
   transmitter_.flush_all();  // its last answers: when nothing is connected nobody may come to send them
   counters_.frames_sent += transmitter_.frames_sent() - sent_before;
@@ -184,7 +187,7 @@ void Engine::look_at_window(Peer& peer) {
 void Engine::count(QueuePair& qp, bool connected) {
   qp.counted_ = connected;
   connected ? ++connected_ : --connected_;
-  qp.paths_.count_in(connected ? &path_totals_ : nullptr);
+  connected ? qp.paths_->enter(path_totals_) : qp.paths_->leave();
 }
 
 // ----------------------------------------------------------------------------------------- scheduling
@@ -242,8 +245,8 @@ void Engine::wake_waiting(Peer& peer, Nanoseconds now) {
     served->for_each([this](SharedReceiveQueue& queue) {
       if (queue.take_limit_event()) sink_->shared_receive_limit(queue);
     });
-  if (qp.has_path_events()) [[unlikely]]
-    tell_path_events(qp);
+  if (qp.paths().has_news()) [[unlikely]]
+    tell_path_news(qp, now);
   for (uint32_t events = qp.take_events(); events != 0; events &= events - 1)
     sink_->queue_pair_event(qp, static_cast<QueuePairEvent>(__builtin_ctz(events)));
 }
@@ -415,8 +418,12 @@ void Engine::on_multicast(const Packet& packet, Plane plane, Nanoseconds now) {
 }
 
 [[gnu::hot]] void Engine::run_timers(Nanoseconds now) {
-  for (uint32_t timer; (timer = timers_.take_due(now)) != TimerWheel::kNone;)
-    give_turn(*queue_pairs_[timer], now);
+  for (uint32_t timer; (timer = timers_.take_due(now)) != TimerWheel::kNone;) {
+    if (timer < queue_pairs_.size())
+      give_turn(*queue_pairs_[timer], now);
+    else if (PeerPaths* const paths = peers_.paths_at(timer - static_cast<uint32_t>(queue_pairs_.size())))
+      ask_about_paths(*paths, now);
+  }
 }
 
 // The peer waits for an answer: that does not stand in line behind the data of others, data of its own do.

@@ -56,7 +56,8 @@ class EventSink {
   virtual void ports_changed(PlaneMask /*up*/) {}
   // The answer to an EV probe, with the round trip it took and the port it came by.
   virtual void ev_probe_answered(uint64_t /*cookie*/, Nanoseconds /*rtt*/, Plane) {}
-  // MRC 4.7: a path changed its state, and the profile asks to be told.
+  // MRC 4.7: a path changed its state, and the profile asks to be told. Of a path that several queue pairs
+  // have it is said once, in the name of any of them.
   virtual void path_event(const QueuePair&, const PathEvent&) {}
 };
 
@@ -158,7 +159,7 @@ class Engine final : private FrameTap {
   uint32_t places() const { return static_cast<uint32_t>(queue_pairs_.size()); }
   QueuePair* at(uint32_t place) { return queue_pairs_[place].get(); }
   size_t queue_pairs() const { return alive_.size(); }
-  // Of the connected queue pairs.
+  // To the peers of connected queue pairs; those that several share count once.
   const PathTotals& paths() const { return path_totals_; }
 
  private:
@@ -266,7 +267,12 @@ class Engine final : private FrameTap {
   Nanoseconds receive_round_at_ = 0;
   Packet packet_;  // the one being dispatched; kept because it is large and only partly written each time
   std::array<RxFrame, kBurst> received_;  // the burst being dispatched; kept as well: most turns find none
-  void tell_path_events(QueuePair& qp);
+  void tell_path_news(QueuePair& qp, Nanoseconds now);
+  void tell_path_events(const QueuePair& qp, PathSet& paths);
+  uint32_t timer_of(const PeerPaths& paths) const;
+  void set_timer(const PeerPaths& paths);
+  static QueuePair* asker_of(PeerPaths& paths);
+  void ask_about_paths(PeerPaths& paths, Nanoseconds now);
   PlaneMask ports_enabled_ = ~PlaneMask{0};
   Nanoseconds ports_checked_ = 0;
   Nanoseconds announce_at_ = kNever;

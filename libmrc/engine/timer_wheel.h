@@ -15,6 +15,11 @@ namespace mrc {
 class TimerWheel {
  public:
   explicit TimerWheel(uint32_t timers);
+  // For so many. In small steps: there are thousands to begin with, and mostly few more.
+  void make_room(uint32_t timers) {
+    if (timers > timers_.capacity()) timers_.reserve(timers + timers / 8);
+    if (timers > timers_.size()) timers_.resize(timers);
+  }
 
   void set(uint32_t timer, Nanoseconds deadline);
   void cancel(uint32_t timer);

@@ -35,7 +35,7 @@ void MrcTransport::connect(Psn first, Services& services, Nanoseconds now) {
       {terms_.immediates_taken.value_or(services.config.immediates_max), terms_.copied_segments});
   answers_.reset();  // here and not in RTS: answers that nobody asked for may come before
   follow_terms(services.config);
-  make_paths(services);
+  make_paths(services, now);
   tell_denied(services);
   resolve_next_hops(connection_, Transport::kMrc, services);
   peer_->members.push_back(member_);  // and not before: memory may run out
@@ -46,9 +46,10 @@ void MrcTransport::start_sending(Psn first, uint64_t send_index, Services& servi
   requester_.reset(services.config, shares_window() ? &peer_->controller : &own_controller_, &peer_->losses,
                    first);
   requester_.set_mpr(connection_.send_mpr);
-  requester_.follow_probes(paths_);
   requester_.skip_to(send_index);
   sending_ = true;  // and not before: memory may run out
+  if (peer_paths_->askers.empty()) paths_->remind_of_probes();
+  peer_paths_->askers.push_back(asks_);
 }
 
 // IBTA 9.7.6.1.3: a timer may run for up to four times what was asked. For RC it is the only way to notice
@@ -63,12 +64,21 @@ void MrcTransport::disconnect(Services& services) {
   negotiation_.stop();
   release_next_hops(connection_, services);
   if (peer_ == nullptr) return;
-  requester_.abandon(paths_);
+  requester_.abandon(*paths_);
   peer_->waiting.remove(waiting_);
-  peer_->members.remove(member_);
+  leave_peer();
   its_turn_ = false;
+  paths_ = &PathSet::none();
+  if (peer_paths_ != nullptr) services.peers.release_paths(*peer_, peer_paths_);
+  peer_paths_ = nullptr;
   services.peers.release(peer_);
   peer_ = nullptr;
+}
+
+// It is connected no more, or in error: nobody tells it anything, and it asks nothing.
+void MrcTransport::leave_peer() {
+  peer_->members.remove(member_);
+  if (peer_paths_ != nullptr) peer_paths_->askers.remove(asks_);
 }
 
 // The device's own, where a controller has named none. None: the built-in ones.
@@ -77,7 +87,8 @@ EvEntries MrcTransport::own_paths(Services& services) const {
   return peer_->own_paths.to(*services.path_source, connection_.destination, services.profiles_told);
 }
 
-void MrcTransport::make_paths(Services& services) {
+// Shared with all who ask for the same: they lose a path at once, and only one has to find out.
+void MrcTransport::make_paths(Services& services, Nanoseconds now) {
   const TransportConfig& transport = services.config;
   PathSetConfig config;
   config.planes = static_cast<uint32_t>(services.transmitter.plane_count());
@@ -115,13 +126,13 @@ void MrcTransport::make_paths(Services& services) {
     std::erase_if(alike, differs);
     entries = peer_->share_entries(std::move(alike));
   }
-  if (entries == nullptr)
-    paths_.reset(config, terms_.seed);
-  else
-    paths_.reset(config, entries, terms_.seed);
-  turns_.reset(paths_, ~terms_.seed);  // apart from what is drawn of the paths
-  for (uint32_t plane = 0; plane < config.planes; ++plane)
-    if ((services.ports_up >> plane & 1) == 0) paths_.port_down(static_cast<Plane>(plane));
+  const PathsOrigin origin{config, terms_.path_profile, connection_.source, entries};
+  peer_paths_ = services.peers.acquire_paths(*peer_, origin, terms_.seed, now);
+  paths_ = &peer_paths_->set;
+  peer_paths_->profiles_followed = services.profiles_told;
+  turns_.reset(*paths_, ~terms_.seed);  // apart from what is drawn of the paths
+  ports_known_ = services.ports_up;
+  follow_own_ports(services.ports_up, now);
 }
 
 // Which paths of the peer lead over what is denied here, if its templates are ours.
@@ -133,38 +144,43 @@ void MrcTransport::tell_denied(Services& services) {
 
 void MrcTransport::follow_profile(Services& services, Nanoseconds now) {
   tell_denied(services);
-  if (services.profiles == nullptr) return;
+  if (services.profiles == nullptr || peer_paths_->profiles_followed == services.profiles_told) return;
+  peer_paths_->profiles_followed = services.profiles_told;
   EvEntries entries;
   if (has_path_profile_) {
     const PathProfile* profile = services.profiles->paths(terms_.path_profile);
     if (profile == nullptr || profile->entries == nullptr) return;
-    paths_.set_event_mask(profile->event_mask);
+    paths_->set_event_mask(profile->event_mask);
+    peer_paths_->origin.config.event_mask = profile->event_mask;
     entries = profile->entries;
   } else {
     entries = own_paths(services);
     if (entries == nullptr) return;
   }
-  if (paths_.follow(entries, now) > 0) requester_.follow_probes(paths_);
+  peer_paths_->follow(entries, now);
+}
+
+// The first who hears of it says it to the paths.
+void MrcTransport::follow_own_ports(PlaneMask up, Nanoseconds now) {
+  for (PlaneMask news = paths_->local_ports_unlike(up); news != 0; news &= news - 1) {
+    const auto plane = static_cast<Plane>(__builtin_ctz(news));
+    (up >> plane & 1) != 0 ? paths_->port_up(plane, now) : paths_->port_down(plane);
+  }
 }
 
 void MrcTransport::follow_ports(Context& cx) {
   const PlaneMask up = cx.services.ports_up;
-  for (PlaneMask news = paths_.local_ports_unlike(up); news != 0; news &= news - 1) {
-    const auto plane = static_cast<Plane>(__builtin_ctz(news));
-    if ((up >> plane & 1) != 0) {
-      paths_.port_up(plane, cx.now);
-      continue;
-    }
-    paths_.port_down(plane);
-    if (sending_) requester_.on_port_down(cx, plane);
-  }
+  follow_own_ports(up, cx.now);
+  const PlaneMask gone = std::exchange(ports_known_, up) & ~up;
+  for (PlaneMask planes = sending_ ? gone : 0; planes != 0; planes &= planes - 1)
+    requester_.on_port_down(cx, static_cast<Plane>(__builtin_ctz(planes)));
 }
 
 void MrcTransport::follow_remote_ports(Nanoseconds now) {
   if (has_heard_of_remote_ports()) return;
   ports_followed_ = peer_->ports_news;
-  paths_.set_remote_ports(peer_->ports_usable, now);
-  requester_.follow_probes(paths_);
+  if (std::exchange(peer_paths_->ports_followed, peer_->ports_said) != peer_->ports_said)
+    paths_->set_remote_ports(peer_->ports_usable, now);
 }
 
 void MrcTransport::announce_ports(Context& cx, PlaneMask usable, uint32_t announcement) {
@@ -183,7 +199,7 @@ void MrcTransport::announce_ports(Context& cx, PlaneMask usable, uint32_t announ
   // MRC 4.6 [P]: on every port that is left.
   for (PlaneMask planes = usable & connection_.resolved; planes != 0; planes &= planes - 1) {
     bth.psn = Psn(services.endpoint_requests.add(asker));
-    const PathId path = paths_.control_path(static_cast<Plane>(__builtin_ctz(planes)));
+    const PathId path = paths_->control_path(static_cast<Plane>(__builtin_ctz(planes)));
     if (send_control(cx, path, &PlaneFrames::control, bth, erth)) ++services.counters.port_updates_sent;
   }
 }

@@ -60,7 +60,7 @@ void MrcTransport::send_requests(Context& cx, size_t budget, Requester::Burst* b
   // acknowledgement goes ahead, by the same path. (A SEND carries it.)
   PathId path = kNoPath;
   if (responder_.acknowledgement_due() && requester_.next_writes_immediate(cx)) {
-    path = turns_.select(paths_, connection_.resolved);
+    path = turns_.select(*paths_, connection_.resolved);
     if (path != kNoPath) responder_.send_control_packets(cx, path);
   }
   *burst = requester_.transmit(cx, budget, path);
@@ -152,6 +152,11 @@ void MrcTransport::on_timer(Context& cx) {
     hear_word(PeerExtension::kUnanswered, cx.now);
   if (sending_) requester_.on_timer(cx);
   responder_.release_writes(cx, requester_);
+}
+
+void MrcTransport::ask_about_paths(Context& cx) {
+  resolve_next_hops(connection_, Transport::kMrc, cx.services);
+  requester_.ask_about_paths(cx);
 }
 
 }  // namespace mrc

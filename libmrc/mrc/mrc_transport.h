@@ -27,13 +27,15 @@ namespace mrc {
 class MrcTransport {
  public:
   // All of these are `owner`'s and outlive it.
-  MrcTransport(QueuePair& owner, Connection& connection, PathSet& paths, PathTurns& turns, const Terms& terms)
+  MrcTransport(QueuePair& owner, Connection& connection, PathSet*& paths, PathTurns& turns,
+               const Terms& terms)
       : connection_(connection),
         paths_(paths),
         turns_(turns),
         terms_(terms),
         member_(&owner),
-        waiting_(&owner) {}
+        waiting_(&owner),
+        asks_(&owner) {}
   MrcTransport(const MrcTransport&) = delete;
   MrcTransport& operator=(const MrcTransport&) = delete;
 
@@ -73,7 +75,7 @@ class MrcTransport {
   bool takes_next(Psn psn) const { return responder_.takes_next(psn); }
   void fault_now(Psn psn, uint8_t syndrome) { responder_.fault_now(psn, syndrome); }
   void flush(Context& cx, CompletionStatus first) {
-    if (peer_ != nullptr) peer_->members.remove(member_);
+    if (peer_ != nullptr) leave_peer();
     requester_.flush(cx, first);
     if (answers_.awaited.outstanding() > 0) answers_.awaited.reset(kReadsMax);
   }
@@ -88,6 +90,11 @@ class MrcTransport {
   const Requester& requester() const { return requester_; }
   const Responder& responder() const { return responder_; }
   Peer* peer() const { return peer_; }  // as long as it is connected
+  PeerPaths* peer_paths() const { return peer_paths_; }
+  // Whether who asks by this queue pair about paths is likely to hear an answer.
+  bool hears() const { return sending_ && connection_.resolved != 0 && requester_.hears(); }
+  // MRC 4.5: asks about those paths that are due, for all who share them.
+  void ask_about_paths(Context& cx);
   // failure() or fault(), cheaper.
   bool is_over() const {
     return requester_.failure() || requester_.response_fault() || responder_.fault() != nullptr;
@@ -101,6 +108,8 @@ class MrcTransport {
   // MRC 4.6: a local port lost or got its link; the peer said which of its ports are usable.
   void follow_ports(Context& cx);
   void follow_remote_ports(Nanoseconds now);
+  // The local ports that had a link when it last heard of them.
+  PlaneMask ports_known() const { return ports_known_; }
   bool has_heard_of_remote_ports() const { return peer_ == nullptr || peer_->ports_news == ports_followed_; }
   // Tells the peer which of our ports are usable; the engine hears the answer.
   void announce_ports(Context& cx, PlaneMask usable, uint32_t announcement);
@@ -109,7 +118,9 @@ class MrcTransport {
 
  private:
   EvEntries own_paths(Services& services) const;
-  void make_paths(Services& services);
+  void make_paths(Services& services, Nanoseconds now);
+  void follow_own_ports(PlaneMask up, Nanoseconds now);
+  void leave_peer();
   void tell_denied(Services& services);
   bool shares_window() const {  // of congestion control, with others to the same peer
     return peer_ != nullptr && peer_->controller.algorithm() != CongestionAlgorithm::kNone;
@@ -125,7 +136,7 @@ class MrcTransport {
   void doubt(Nanoseconds now);
 
   Connection& connection_;
-  PathSet& paths_;
+  PathSet*& paths_;
   PathTurns& turns_;
   const Terms& terms_;
   Answers answers_;
@@ -134,9 +145,12 @@ class MrcTransport {
   Negotiation negotiation_;
   CongestionController own_controller_;  // when there is no congestion control
   Peer* peer_ = nullptr;
-  uint32_t ports_followed_ = 0;          // of the peer's news of its ports, the last that the paths know
+  PeerPaths* peer_paths_ = nullptr;  // as long as there is a peer
+  uint32_t ports_followed_ = 0;      // of the peer's news of its ports, the last that it was told
+  PlaneMask ports_known_ = 0;
   LinkedList<QueuePair>::Node member_;   // of those that are connected to the peer
   LinkedList<QueuePair>::Node waiting_;  // for the peer's window
+  LinkedList<QueuePair>::Node asks_;     // of those that can ask about its paths
   bool its_turn_ = false;                // it was the first of that list, and has not sent since
   bool has_path_profile_ = false;        // its paths were made of that
   bool sending_ = false;                 // there is a PSN to send by

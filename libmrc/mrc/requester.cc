@@ -245,7 +245,7 @@ bool Requester::start_request(Context& cx) {
                                           : write_response(cx, message, part, path, buffer);
   if (!written) return false;
   if (answer_awaited) answers_->awaited.sent(message.msn);
-  cx.paths.count_sent(path);
+  count_sent(cx, path);
   sent_.add({cx.now, cx.paths.next_order(), message_, path, static_cast<uint16_t>(bytes),
              PacketState::kInFlight, 1, cx.paths.at(path).plane});
   control_->on_sent(cx.now, nominal_size(bytes));
@@ -274,7 +274,7 @@ bool Requester::can_follow(const Context& cx) const {
 // MRC 3.4: the same packet on a fresh path, marked as a retransmission.
 bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   if (!write_again(cx, message_at(sent_.at(psn).request), psn, path, buffer)) return false;
-  cx.paths.count_sent(path);
+  count_sent(cx, path);
   sent_.resend(psn, path, cx.paths.at(path).plane, cx.paths.next_order(), cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));
   cx.note(TraceEvent::kSentAgain, psn, path, sent_.at(psn).transmissions);

@@ -68,8 +68,10 @@ class Requester {
   void refresh_reverse_path(Context& cx) {
     if (const PathId path = cx.paths.take_reverse_probe(cx.now); path != kNoPath) send_probe(cx, path);
   }
-  // Which paths are to be probed, and when, has changed.
-  void follow_probes(const PathSet& paths) { next_path_probe_ = paths.next_probe(); }
+  // By those that are due.
+  void ask_about_paths(Context& cx);
+  // Nothing that was asked or repeated is without an answer.
+  bool hears() const { return silences_ == 0 && retry_.attempts() == 0 && !failure(); }
   // What is under way by this plane will not arrive.
   void on_port_down(Context& cx, Plane plane);
 
@@ -120,6 +122,9 @@ class Requester {
   const SentPackets& sent() const { return sent_; }
   const RttEstimator& rtt() const { return rtt_; }
   const RetransmitCounts& retransmits() const { return retransmits_; }
+  // Packets of data, first or again, and how many of them were taken for lost. They wrap.
+  uint32_t packets_sent() const { return packets_sent_; }
+  uint32_t packets_lost() const { return packets_lost_; }
 
  private:
   // One message of the outgoing stream: a request of ours, or an answer to one of the peer's.
@@ -221,7 +226,7 @@ class Requester {
 
   // Hearing.
   bool was_sent(Psn psn) const;
-  void arrived(Context& cx, PathId path, uint64_t order) {
+  [[gnu::always_inline]] void arrived(Context& cx, PathId path, uint64_t order) {
     if (arrivals_.note(path, order, cx.paths.size())) cx.paths.delivered(path, order);
   }
   bool credit(Context& cx, Psn psn);
@@ -247,6 +252,10 @@ class Requester {
   void lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why);
   void count_retransmit(Context& cx, RetransmitCause cause, PathId path);
   void settle(PathSet& paths, Psn psn) const;
+  void count_sent(Context& cx, PathId path) {
+    cx.paths.count_sent(path);
+    ++packets_sent_;
+  }
   void on_receiver_not_ready(Context& cx, Psn psn, uint8_t timer);
   void acknowledged(Context& cx, Psn psn);
   void complete_ready(Context& cx);
@@ -335,6 +344,8 @@ class Requester {
   bool newest_rtt_short_ = false;            // of a packet that was not full
 
   RetransmitCounts retransmits_{};
+  uint32_t packets_sent_ = 0;
+  uint32_t packets_lost_ = 0;
 
   ReceiverNotReady not_ready_;
 
@@ -351,8 +362,7 @@ class Requester {
   Nanoseconds away_ = 0;         // how long the last ones were
 
   uint16_t next_probe_id_ = 1;
-  std::vector<Probe> probes_;             // by the low bits of their id; none until there is one
-  Nanoseconds next_path_probe_ = kNever;  // mirror of the path set's
+  std::vector<Probe> probes_;  // by the low bits of their id; none until there is one
 
   std::optional<Psn> response_fault_;
 };

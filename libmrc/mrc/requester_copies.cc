@@ -98,7 +98,7 @@ bool Requester::send_copy(Context& cx, PathId path, uint8_t* buffer) {
     response_fault_.reset();
     return false;
   }
-  cx.paths.count_sent(path);
+  count_sent(cx, path);
   cx.paths.next_order();
   ++cx.services.counters.copies_sent;
   cx.note(TraceEvent::kSentAgain, psn, path, packet.transmissions);

@@ -157,7 +157,6 @@ void Requester::on_sack(Context& cx, const Packet& packet) {
   tell_control(cx, signal);
   // An acknowledgement that has overtaken this SACK knows more than it does.
   if (fresh && sack.cumulative_psn + 1 == sent_.oldest()) find_losses(cx, sack);
-  next_path_probe_ = cx.paths.next_probe();
 }
 
 // A round trip, or 0 if this host was away for a good part of it: what it slept through is no property of the

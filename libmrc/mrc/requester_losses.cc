@@ -162,6 +162,7 @@ void Requester::judge(Context& cx, Psn psn) {
 void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
   if (!sent_.lose(psn)) return;
   sent_.at(psn).vanished = true;
+  ++packets_lost_;
   ++*cause;
   cx.note(why, psn, sent_.at(psn).path);
   const bool silent = why == TraceEvent::kLostTimeout;
@@ -173,7 +174,10 @@ void Requester::lose(Context& cx, Psn psn, uint64_t* cause, TraceEvent why) {
     last_needless_ = cx.now;
   }
   const SentPacket& packet = sent_.at(psn);
-  if (packet.sent_at < control_->excuses_losses_before()) return;
+  // Who hears nothing at all cannot tell which path it was, or whether it was one: perhaps it is that
+  // program, and all others to the same host are well.
+  const bool deaf = silent && newest_delivery_ < packet.sent_at;
+  if (deaf || packet.sent_at < control_->excuses_losses_before()) return settle(cx.paths, psn);
   if (!cx.paths.lost(packet.path, packet.order, packet.sent_at, cx.now)) return;
   ++cx.services.counters.paths_demoted;
   cx.note(TraceEvent::kPathBad, psn, packet.path);

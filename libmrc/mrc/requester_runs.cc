@@ -108,7 +108,7 @@ bool Requester::make_room_for_run(uint32_t packets) {
   request->msn = msn_;
   request->receive_msn = receive_msn_;
   request->answered = false;
-  cx.paths.count_sent(path);
+  count_sent(cx, path);
   sent_.add_with_room({cx.now, cx.paths.next_order(), message_, path, static_cast<uint16_t>(bytes),
                        PacketState::kInFlight, 1, plane});
   cx.note(TraceEvent::kSent, psn, path, bytes);

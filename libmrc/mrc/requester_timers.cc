@@ -33,7 +33,7 @@ constexpr uint32_t kQuestionsMax = 4;
 }
 
 Nanoseconds Requester::next_deadline() const {
-  Nanoseconds deadline = next_path_probe_;
+  Nanoseconds deadline = kNever;
   if (failure()) return deadline;
   if (busy()) {
     deadline = std::min(deadline, quiet_.since() + silence_allowed());
@@ -103,12 +103,14 @@ void Requester::on_timer(Context& cx) {
       ask(cx, 0);
     }
   }
+}
+
+void Requester::ask_about_paths(Context& cx) {
   for (size_t i = 0; i < kPathProbesPerCall; ++i) {
     const PathId path = cx.paths.take_due_probe(cx.now);
-    if (path == kNoPath) break;
+    if (path == kNoPath) return;
     send_probe(cx, path);
   }
-  next_path_probe_ = cx.paths.next_probe();
 }
 
 // Ports are down, here or there, or no next hop is known: that too uses up retries, or it would never end.

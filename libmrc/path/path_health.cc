@@ -235,11 +235,14 @@ void PathSet::keep_floor() {
 
 void PathSet::schedule_probe(Path& bad, Nanoseconds at) {
   trouble(bad).probe_at = at;
-  next_probe_ = std::min(next_probe_, at);
+  if (at >= next_probe_) return;
+  next_probe_ = at;
+  news_ |= kNewsOfProbes;
 }
 
 bool PathSet::probe_answered(PathId id, Nanoseconds now, bool ce, Nanoseconds took) {
   Path& probed = path(id);
+  unanswered_probes_ = 0;
   works(probed, id);
   if (probed.unexplained) count_loss();
   probed.unexplained = false;
@@ -275,6 +278,7 @@ PathId PathSet::take_due_probe(Nanoseconds now) {
   expire_port_news(now);
   if (const PathId question = take_port_question(now); question != kNoPath) {
     refresh_next_probe();
+    ++unanswered_probes_;
     return question;
   }
   for (Path& due : paths_) {
@@ -284,6 +288,7 @@ PathId PathSet::take_due_probe(Nanoseconds now) {
     its.probe_at = now + its.probe_backoff + random_() % its.probe_backoff;
     its.probe_backoff = std::min(2 * its.probe_backoff, config_.probe_interval_max);
     refresh_next_probe();
+    ++unanswered_probes_;
     return id_of(due);
   }
   refresh_next_probe();
@@ -291,7 +296,7 @@ PathId PathSet::take_due_probe(Nanoseconds now) {
 }
 
 void PathSet::refresh_next_probe() {
-  next_probe_ = kNever;
+  const Nanoseconds before = std::exchange(next_probe_, kNever);
   for (size_t i = 0; i < troubles_.size(); ++i)
     if (paths_[i].state == PathState::kAssumedBad && port_is_up(paths_[i].plane))
       next_probe_ = std::min(next_probe_, troubles_[i].probe_at);
@@ -300,6 +305,7 @@ void PathSet::refresh_next_probe() {
     const bool ask = (local_ports_ >> plane & 1) != 0;
     next_probe_ = std::min({next_probe_, info.news_until, ask ? info.ask_at : kNever});
   }
+  if (next_probe_ < before) news_ |= kNewsOfProbes;
 }
 
 }  // namespace mrc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "libmrc/path/path_set.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <new>
@@ -35,7 +36,6 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   // Not by a packet: ports come from the settings.
   assert(config.planes <= kPlanesMax);
   const std::vector<EvEntry>& entries = *ways;
-  count_in(nullptr);
   *this = PathSet{};
   config_ = config;
   mark_level_max_ = static_cast<uint8_t>(std::bit_width(config.mark_skip_turns_max));
@@ -73,6 +73,11 @@ void PathSet::reset(const PathSetConfig& config, const EvEntries& ways, uint64_t
   config_.min_active = std::clamp(config_.min_active, 1u, std::max(1u, slots));
   fill_slots();
   even_order_.resize(std::bit_ceil(share_));
+}
+
+PathSet& PathSet::none() {
+  static PathSet empty;
+  return empty;
 }
 
 bool PathSet::know_troubles() noexcept {
@@ -126,6 +131,7 @@ bool PathSet::plane_answered(Plane plane, Nanoseconds sent_at, Nanoseconds now) 
   remote_ports_ |= PlaneMask{1} << plane;
   info.trusted_until = now + kPortNewsLife;
   refresh_ports(before, now);
+  news_ |= kNewsOfPlanes;
   return true;
 }
 
@@ -133,7 +139,9 @@ void PathSet::expire_port_news(Nanoseconds now) {
   const PlaneMask before = port_planes();
   for (uint32_t plane = 0; plane < config_.planes; ++plane)
     if (now >= planes_[plane].news_until) remote_ports_ |= PlaneMask{1} << plane;
+  if (port_planes() == before) return;
   refresh_ports(before, now);
+  news_ |= kNewsOfPlanes;
 }
 
 // A path of a plane whose peer's port is said to be down, to ask whether that is so.
@@ -152,15 +160,18 @@ PathId PathSet::take_port_question(Nanoseconds now) {
   return kNoPath;
 }
 
-void PathSet::count_in(PathTotals* totals) {
-  if (totals_ != nullptr) {
-    totals_->active -= static_cast<uint32_t>(active_);
-    totals_->all -= static_cast<uint32_t>(places());
-  }
-  totals_ = totals;
-  if (totals_ == nullptr) return;
+void PathSet::enter(PathTotals& totals) {
+  if (paths_.empty() || entered_++ > 0) return;
+  totals_ = &totals;
   totals_->active += static_cast<uint32_t>(active_);
   totals_->all += static_cast<uint32_t>(places());
+}
+
+void PathSet::leave() {
+  if (paths_.empty() || --entered_ > 0) return;
+  totals_->active -= static_cast<uint32_t>(active_);
+  totals_->all -= static_cast<uint32_t>(places());
+  totals_ = nullptr;
 }
 
 // MRC 4.6: a plane is used if both ends have it.
@@ -183,7 +194,7 @@ void PathSet::refresh_ports(PlaneMask before, Nanoseconds now) {
     info.silent_losses = 0;
     info.good_since = now;
     for (Path& path : paths_of(plane)) {
-      path.unexplained = false;
+      path.unexplained = path.late = false;
       if (path.state == PathState::kAssumedBad) bring_back(path, now, false, &PathCounters::restored_port);
     }
   }
@@ -230,6 +241,12 @@ EvEntries PathSet::ways_after(const EvEntries& wanted) const {
   return mixed != nullptr ? mixed : wanted;
 }
 
+bool PathSet::can_follow(const std::vector<EvEntry>& entries) const {
+  const auto has_plane = [this](const EvEntry& entry) { return entry.plane < config_.planes; };
+  return static_cast<size_t>(std::count_if(entries.begin(), entries.end(), has_plane)) == paths_.size() &&
+         std::all_of(paths_.begin(), paths_.end(), [&](const Path& path) { return follows(path, entries); });
+}
+
 size_t PathSet::follow(const EvEntries& wanted, Nanoseconds now) {
   const EvEntries before = std::exchange(ways_, ways_after(wanted));
   size_t changed = 0;
@@ -269,6 +286,7 @@ void PathSet::report(const Path& path) {
     return;
   }
   events_[(event_first_ + event_count_++) % events_.size()] = {id_of(path), path.state, dropped_since_};
+  news_ |= kNewsOfEvents;
   dropped_since_ = 0;
 }
 

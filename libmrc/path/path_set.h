@@ -52,6 +52,8 @@ struct PathSetConfig {
   uint32_t trim_skip_turns = 8;       // and after a trimmed packet, at least
   uint8_t event_mask = 0;             // kPathEvent*
   PathCounters* counters = nullptr;   // may be shared; null = not counted
+
+  friend bool operator==(const PathSetConfig&, const PathSetConfig&) = default;
 };
 
 struct PathEvent {
@@ -120,7 +122,14 @@ class PathSet {
   // how many it has missed, and can read all states.
   static constexpr uint32_t kEventsMax = 64;
 
+  // What its owner should look at.
+  static constexpr uint8_t kNewsOfEvents = 1 << 0;  // see take_event()
+  static constexpr uint8_t kNewsOfProbes = 1 << 1;  // next_probe() may be sooner than it was
+  static constexpr uint8_t kNewsOfPlanes = 1 << 2;  // one is back, and no port has said so
+
   PathSet() = default;
+  // Of who has no paths. Nothing ever changes in it.
+  static PathSet& none();
   // Equal shares per plane.
   void reset(const PathSetConfig& config, uint64_t seed);
   // The same with the paths of a profile or a template. Of each plane `paths_per_plane` drawn at random are
@@ -141,8 +150,9 @@ class PathSet {
   PathId in_slot(uint16_t slot) const { return slots_[slot]; }
   // Paths in use whose ports are up at both ends.
   size_t active() const { return active_; }
-  // From now on its paths are counted there; null: nowhere.
-  void count_in(PathTotals* totals);
+  // From the first to the last of those who come its paths are counted there, once.
+  void enter(PathTotals& totals);
+  void leave();
   const Path& at(PathId id) const { return paths_[static_cast<uint16_t>(id)]; }
   // SRv6: what the entry says that it was made from. Only with has_outer.
   const EvEntry& way(const Path& path) const { return (*ways_)[path.profile_index]; }
@@ -215,6 +225,12 @@ class PathSet {
   // The next path that is due for a probe, or kNoPath. Schedules its following probe.
   PathId take_due_probe(Nanoseconds now);
   Nanoseconds next_probe() const { return next_probe_; }
+  // So many were taken since one was answered.
+  uint32_t unanswered_probes() const { return unanswered_probes_; }
+  // When they were due nobody was there to ask, and now somebody is.
+  void remind_of_probes() {
+    if (next_probe_ != kNever) news_ |= kNewsOfProbes;
+  }
   // MRC 4.5 [P]: probes are not closer than 4 round trips.
   void set_rtt(Nanoseconds rtt) { rtt_ = rtt; }
   // MRC 4.5, reverse set: call it when data came in. Where our own sending brings no news it names a path to
@@ -243,12 +259,16 @@ class PathSet {
   // the place of its path, which begins anew; what is denied goes, also below the floor, and what is not any
   // more comes back. Entries are found by their number. How many paths changed.
   size_t follow(const EvEntries& wanted, Nanoseconds now);
+  // Whether the paths are then those that would be made of these entries.
+  bool can_follow(const std::vector<EvEntry>& entries) const;
   void set_event_mask(uint8_t mask);
 
   // MRC 12.C3, 4.7: what happened to paths, oldest first; false = nothing. When the queue is full, events are
   // dropped and counted.
   bool take_event(PathEvent* event);
   bool has_events() const { return event_count_ != 0; }
+  bool has_news() const { return news_ != 0; }
+  uint8_t take_news() { return std::exchange(news_, uint8_t{0}); }
   uint32_t events_dropped() const { return events_dropped_; }
 
  private:
@@ -378,7 +398,8 @@ class PathSet {
   std::vector<uint16_t> even_order_;   // room for the order of a plane, while somebody draws it
   uint32_t share_ = 0;
   size_t active_ = 0;
-  PathTotals* totals_ = nullptr;
+  PathTotals* totals_ = nullptr;  // while somebody is there
+  uint32_t entered_ = 0;
   PlaneMask active_planes_ = 0;
   PlaneMask local_ports_ = 0;
   PlaneMask remote_ports_ = 0;
@@ -388,6 +409,8 @@ class PathSet {
   uint64_t delivered_order_ = 0;  // the newest that has arrived by any path
   uint32_t loss_rate_ = 0;
   uint32_t marks_ = 0;
+  uint8_t news_ = 0;
+  uint32_t unanswered_probes_ = 0;
   Nanoseconds next_probe_ = kNever;
   Nanoseconds rtt_ = 0;
   Nanoseconds reverse_probe_at_ = 0;

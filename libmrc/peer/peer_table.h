@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "libmrc/congestion/controller.h"
@@ -17,6 +18,7 @@
 #include "libmrc/peer/known_speakers.h"
 #include "libmrc/peer/loss_memory.h"
 #include "libmrc/peer/own_paths.h"
+#include "libmrc/peer/peer_paths.h"
 #include "libmrc/wire/headers.h"
 #include "libmrc/wire/identifiers.h"
 #include "libmrc/wire/time.h"
@@ -36,13 +38,15 @@ struct Peer {
   Nanoseconds ports_heard_at = 0;  // when it last told us of its own; 0 = never
   Tseth ports_heard;               // the time stamp that had
   PlaneMask ports_usable = 0;      // what it said
-  uint32_t ports_news = 0;         // how often
+  uint32_t ports_said = 0;         // how often
+  uint32_t ports_news = 0;         // of these, and of its planes that came back, what members are told
   KnownSpeakers speakers;
   // Connected to it. Those that have not heard its newest word about its ports come first.
   LinkedList<QueuePair> members;
   LinkedList<QueuePair> waiting;  // those that found the window closed, first come first
   OwnPaths own_paths;
   EvEntries entries;  // of the paths of a profile, as far as they can be used together
+  std::vector<std::unique_ptr<PeerPaths>> paths;
 
   // The table's.
   struct PortsOfOurs {          // what it knows of them
@@ -88,6 +92,46 @@ class PeerTable {
     with_news_.remove(peer->has_news);
     peers_.erase({peer->address.bytes, peer->dscp, peer->profile});
   }
+  // --- what is known of the paths to a peer ---
+  // With those who connected before with the same things, if they can be had; else made from `seed`.
+  PeerPaths* acquire_paths(Peer& peer, const PathsOrigin& origin, uint64_t seed, Nanoseconds now) {
+    for (const auto& there : peer.paths) {
+      // A change may not have been told yet.
+      if (origin.entries != nullptr && there->origin.is_alike(origin)) there->follow(origin.entries, now);
+      if (!there->serves(origin)) continue;
+      ++there->users;
+      return there.get();
+    }
+    auto paths = std::make_unique<PeerPaths>();
+    if (origin.entries == nullptr)
+      paths->set.reset(origin.config, seed);
+    else
+      paths->set.reset(origin.config, origin.entries, seed);
+    paths->origin = origin;
+    paths->number = ++paths_made_;
+    paths->users = 1;
+    paths->ports_followed = peer.ports_said;
+    if (free_paths_.empty()) {
+      if (free_paths_.capacity() <= paths_.size()) free_paths_.reserve(2 * paths_.size() + 1);
+      paths_.push_back(nullptr);
+      free_paths_.push_back(static_cast<uint32_t>(paths_.size() - 1));
+    }
+    paths->index = free_paths_.back();
+    peer.paths.push_back(std::move(paths));
+    free_paths_.pop_back();
+    return paths_[peer.paths.back()->index] = peer.paths.back().get();
+  }
+  void release_paths(Peer& peer, PeerPaths* paths) {
+    if (--paths->users > 0) return;
+    paths_[paths->index] = nullptr;
+    free_paths_.push_back(paths->index);  // which has room for all of them
+    std::erase_if(peer.paths, [paths](const auto& each) { return each.get() == paths; });
+  }
+  // By index; null: there are none.
+  PeerPaths* paths_at(uint32_t index) { return paths_[index]; }
+  // All indices are below it.
+  uint32_t paths_count() const { return static_cast<uint32_t>(paths_.size()); }
+
   // Of one host: by class of traffic and profile.
   template <typename Each>
   void for_each_of(const IpAddress& address, Each&& each) {
@@ -139,6 +183,9 @@ class PeerTable {
   using Key = std::tuple<std::array<uint8_t, 16>, uint8_t, uint64_t>;
   std::map<Key, std::unique_ptr<Peer>> peers_;
   std::vector<uint32_t> free_;
+  std::vector<PeerPaths*> paths_;  // of all peers, by index
+  std::vector<uint32_t> free_paths_;
+  uint64_t paths_made_ = 0;
   uint32_t next_index_ = 0;
   uint32_t round_ = 0;
   LinkedList<Peer> informed_;

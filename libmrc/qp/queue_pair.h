@@ -115,7 +115,8 @@ class QueuePair {
   // --- under the engine's lock ---
   uint32_t queue_key() const { return terms_.queue_key; }
   const Connection& connection() const { return connection_; }
-  const PathSet& paths() const { return paths_; }
+  // Of the peer, or of a plain RC connection; none as long as it is not connected.
+  const PathSet& paths() const { return *paths_; }
   // Its transport, if that is MRC and it is connected, or was.
   const MrcTransport* mrc() const { return transport_.as<MrcTransport>(); }
   // What happened lately, if somebody wanted to know: enable() with a number of events.
@@ -172,7 +173,7 @@ class QueuePair {
   }
   [[gnu::always_inline]] void fetch_parts() const {
     if (mrc() == nullptr) return;
-    turns_.fetch_next(paths_);
+    turns_.fetch_next(*paths_);
     mrc()->fetch_next();
   }
   // Only what the peer waits for, out of turn. `fresh`: as above.
@@ -195,8 +196,11 @@ class QueuePair {
     if (MrcTransport* to = own_mrc(); to != nullptr && connected()) to->follow_profile(services, now);
   }
   uint64_t path_profile() const { return terms_.path_profile; }
-  bool has_path_events() const { return paths_.has_events(); }
-  bool take_path_event(PathEvent* event) { return paths_.take_event(event); }
+  // What it shares with others who are connected to the same peer; null: nothing.
+  PeerPaths* peer_paths() const { return mrc() != nullptr ? mrc()->peer_paths() : nullptr; }
+  // Asks about those of the paths that are due, for all who share them; and whether that makes sense.
+  void ask_about_paths(Services& services, Nanoseconds now);
+  bool hears() const { return mrc() != nullptr && mrc()->hears(); }
   // Gives back what it holds of the device; the last call before it is destroyed.
   void disconnect(Services& services);
   Peer* peer() const { return mrc() != nullptr ? mrc()->peer() : nullptr; }
@@ -247,7 +251,7 @@ class QueuePair {
   SendQueue send_queue_;
   ReceiveQueue receive_queue_;
   Connection connection_;
-  PathSet paths_;
+  PathSet* paths_ = &PathSet::none();  // its transport says which
   PathTurns turns_;
   Terms terms_;
   AnyTransport transport_;  // of a reliable connection it is chosen in RTR
@@ -273,7 +277,7 @@ class QueuePair {
 // Here, for every packet that arrives has one.
 inline Context QueuePair::context(Services& services, Nanoseconds now) {
   return {connection_,
-          paths_,
+          *paths_,
           turns_,
           send_queue_,
           receive_queue_,

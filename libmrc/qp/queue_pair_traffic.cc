@@ -132,6 +132,12 @@ void QueuePair::on_timer(Services& services, Nanoseconds now) {
   settle(services, now);
 }
 
+void QueuePair::ask_about_paths(Services& services, Nanoseconds now) {
+  hear_of_pauses(services);
+  Context cx = context(services, now);
+  if (MrcTransport* const to = own_mrc()) to->ask_about_paths(cx);
+}
+
 // This host did not run for a while, and nothing was heard because of that.
 [[gnu::hot]] void QueuePair::hear_of_pauses(const Services& services) {
   if (services.pauses.count() == pauses_heard_of_) [[likely]]

@@ -43,7 +43,8 @@ void RcTransport::choose_path(Services& services) {
   PathSetConfig config;
   config.planes = planes;
   config.paths_per_plane = 1;
-  paths_.reset(config, std::vector<EvEntry>(1, chosen), terms_.seed);
+  own_path_.reset(config, std::vector<EvEntry>(1, chosen), terms_.seed);
+  paths_ = &own_path_;
 }
 
 void RcTransport::start_sending(Psn first, uint64_t send_index, Services& services) {
@@ -54,6 +55,7 @@ void RcTransport::start_sending(Psn first, uint64_t send_index, Services& servic
 
 void RcTransport::disconnect(Services& services) {
   release_next_hops(connection_, services);
+  paths_ = &PathSet::none();
 }
 
 Arrival RcTransport::classify(const Packet& packet) const {

@@ -17,7 +17,7 @@ namespace mrc {
 class RcTransport {
  public:
   // All of these are the queue pair's and outlive it.
-  RcTransport(Connection& connection, PathSet& paths, const Terms& terms)
+  RcTransport(Connection& connection, PathSet*& paths, const Terms& terms)
       : connection_(connection), paths_(paths), terms_(terms) {}
   RcTransport(const RcTransport&) = delete;
   RcTransport& operator=(const RcTransport&) = delete;
@@ -59,7 +59,8 @@ class RcTransport {
   void choose_path(Services& services);
 
   Connection& connection_;
-  PathSet& paths_;
+  PathSet*& paths_;
+  PathSet own_path_;  // which is one, and nobody else's
   const Terms& terms_;
   RcRequester requester_;
   RcResponder responder_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "tests/unit/engine_loop.h"
@@ -92,7 +93,7 @@ TEST_F(ManyInLineOnOneHost, AnswersDoNotWaitBehindTheDataOfOthers) {
 TEST_F(ManyInLineOnOneHost, WhoFindsNoRoomGoesOnWithItsTurn) {
   for (int turn = 0; turn < 100; ++turn) {
     loop_.engine->progress(loop_.now += kMicrosecond);
-    ASSERT_LE(begun(), 16u) << "messages in pieces, in turn " << turn;
+    ASSERT_LE(begun(), 20u) << "messages in pieces, in turn " << turn;
   }
   loop_.await(kPairs);
 }
@@ -125,7 +126,7 @@ class PortNews : public ::testing::Test {
   void turn() { loop_.engine->progress(loop_.now += kMillisecond); }
   uint32_t told(PlaneMask ports) const {
     uint32_t count = 0;
-    for (const QueuePair* qp : loop_.qps) count += qp->paths().active_planes() == ports ? 1 : 0;
+    for (const QueuePair* qp : loop_.qps) count += qp->mrc()->ports_known() == ports ? 1 : 0;
     return count;
   }
 
@@ -170,8 +171,8 @@ TEST_F(PortNews, NoDataGoByAPortThatIsDown) {
   loop_.engine->progress(loop_.now += kMicrosecond);
   EXPECT_LT(told(0b01), kPairs) << "so many have been told that nothing is tried here";
   loop_.await(kPairs);
-  // Some ask by it whether it is down at the peer, too.
-  EXPECT_LT(loop_.ports[1]->carried() - carried, kPairs / 2);
+  // Somebody asks by it whether it is down at the peer, too.
+  EXPECT_LT(loop_.ports[1]->carried() - carried, 5);
 }
 
 // However many peers there are, a turn tells no more of them than it sends frames.
@@ -200,8 +201,9 @@ TEST_F(PortNews, PathsAreCounted) {
   const auto expect_all = [&] {
     uint32_t active = 0;
     uint32_t all = 0;
+    std::set<const PathSet*> sets;
     for (const QueuePair* qp : loop_.qps) {
-      if (!qp->connected()) continue;
+      if (!qp->connected() || !sets.insert(&qp->paths()).second) continue;
       active += static_cast<uint32_t>(qp->paths().active());
       all += static_cast<uint32_t>(qp->paths().places());
     }
@@ -209,13 +211,13 @@ TEST_F(PortNews, PathsAreCounted) {
     EXPECT_EQ(loop_.engine->paths().all, all);
   };
   expect_all();
-  EXPECT_EQ(loop_.engine->paths().active, 2 * kPairs * 2 * 4);
+  EXPECT_EQ(loop_.engine->paths().active, 2 * 4u);
   loop_.ports[1]->up = false;
   for (int i = 0; i < 20; ++i) {
     turn();
     expect_all();
   }
-  EXPECT_EQ(loop_.engine->paths().active, 2 * kPairs * 4);
+  EXPECT_EQ(loop_.engine->paths().active, 4u);
   loop_.ports[1]->up = true;
   loop_.ports[0]->drop_every = 3;
   post_all();

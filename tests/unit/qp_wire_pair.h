@@ -96,7 +96,11 @@ struct Seen : EventSink {
   void queue_pair_event(QueuePair&, QueuePairEvent event) override { ++events[event]; }
   void shared_receive_limit(SharedReceiveQueue&) override { ++limits; }
   void ev_probe_answered(uint64_t cookie, Nanoseconds rtt, Plane) override { probes[cookie] = rtt; }
+  void path_event(const QueuePair& qp, const PathEvent& event) override {
+    ++path_events[{qp.path_profile(), event.path}];
+  }
   std::map<QueuePairEvent, int> events;
+  std::map<std::pair<uint64_t, PathId>, int> path_events;  // by profile
   std::map<uint64_t, Nanoseconds> probes;
   int overruns = 0;
   int limits = 0;
