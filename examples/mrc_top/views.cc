@@ -196,10 +196,7 @@ Row begin_row(const ProcessStats& stats, const Pair& qp) {
 std::vector<Row> by_queue_pair(const Readings& readings) {
   std::vector<Row> rows;
   for_each_queue_pair(readings, [&](const ProcessStats& stats, const Pair& qp) {
-    // Its paths know what they have carried, the queue pair why it has sent again.
-    Traffic all;
-    for_each_ev(qp, [&](const Pair& ev) { all += ev.traffic(); });
-    all.causes = qp.traffic().causes;
+    const Traffic all = qp.traffic();
     Row row = begin_row(stats, qp);
     row["transport"] = qp.now.value("transport", "?");
     row["state"] = qp.now.value("state", "?");

@@ -52,9 +52,10 @@ void add_queue_pair_json(std::string* text, const QueuePair& qp) {
   const Requester::Waiting waiting = qp.mrc()->requester().waiting();
   append(text,
          ",\"window_bytes\":%" PRIu64 ",\"window_used_bytes\":%" PRIu64
-         ",\"unfinished\":%u,\"rtt_ns\":%" PRIu64,
+         ",\"unfinished\":%u,\"rtt_ns\":%" PRIu64 ",\"sent\":%" PRIu32 ",\"lost\":%" PRIu32,
          static_cast<uint64_t>(waiting.window), static_cast<uint64_t>(waiting.window_used),
-         waiting.unfinished, static_cast<uint64_t>(qp.mrc()->requester().rtt().smoothed()));
+         waiting.unfinished, static_cast<uint64_t>(qp.mrc()->requester().rtt().smoothed()),
+         qp.mrc()->requester().packets_sent(), qp.mrc()->requester().packets_lost());
 }
 
 void add_path_json(std::string* text, const QueuePair& qp, size_t number) {

@@ -13,8 +13,8 @@ namespace {
 constexpr uint32_t kEffortMax = kBurst;
 // Places of queue pairs that are not there, looked at in the time of a line.
 constexpr uint32_t kPlacesOfLine = 64;
-// Most of it are paths: the first queue pairs stand for the others.
-constexpr size_t kQueuePairsWithPaths = 64;
+// Most of it are paths: those to the first peers stand for the others.
+constexpr size_t kPeersWithPaths = 64;
 
 std::string whole(StateReport::Form form, Engine& engine, Nanoseconds now) {
   StateReport report(form);
@@ -62,13 +62,15 @@ void StateReport::add_json(QueuePair* qp, std::string* to) {
     if (told_++ > 0) *to += ",";
     add_queue_pair_json(to, *qp);
     ++effort_;
-    in_paths_ = has_paths() && told_ <= kQueuePairsWithPaths;
     path_ = 0;
+    if (has_paths()) in_paths_ = begin_paths(*qp, to);
     *to += in_paths_ ? ",\"evs\":[" : "}";
   }
   if (!in_paths_) return;
   // Meanwhile it may have gone, and another one may be in its place.
-  const size_t paths = has_paths() ? qp->paths().size() : 0;
+  const bool there = has_paths() && qp->peer_paths()->number == paths_number_;
+  if (!there) paths_told_.erase(paths_number_);  // another one tells of them
+  const size_t paths = there ? qp->paths().size() : 0;
   for (; path_ < paths && effort_ < kEffortMax; ++path_, ++effort_) {
     if (path_ > 0) *to += ",";
     add_path_json(to, *qp, path_);
@@ -76,6 +78,19 @@ void StateReport::add_json(QueuePair* qp, std::string* to) {
   if (path_ < paths) return;
   *to += "]}";
   in_paths_ = false;
+}
+
+// Paths that several queue pairs share are told of once; the others name the queue pair where.
+bool StateReport::begin_paths(const QueuePair& qp, std::string* to) {
+  paths_number_ = qp.peer_paths()->number;
+  const auto told = paths_told_.find(paths_number_);
+  if (told != paths_told_.end()) {
+    *to += ",\"evs_of\":" + std::to_string(told->second.value());
+    return false;
+  }
+  if (paths_told_.size() == kPeersWithPaths) return false;
+  paths_told_.emplace(paths_number_, qp.qpn());
+  return true;
 }
 
 void StateReport::begin(Engine& engine, Nanoseconds now, std::string* to) const {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 
 #include "libmrc/engine/engine.h"
@@ -31,15 +32,18 @@ class StateReport {
  private:
   void add_words(QueuePair& qp, Nanoseconds now, std::string* to);
   void add_json(QueuePair* qp, std::string* to);
+  bool begin_paths(const QueuePair& qp, std::string* to);
   void begin(Engine& engine, Nanoseconds now, std::string* to) const;
   void end(const Engine& engine, std::string* to) const;
 
   const Form form_;
   bool begun_ = false;
-  uint32_t slot_ = 0;      // the place of the queue pair that comes next...
-  bool in_paths_ = false;  // ...of which only paths are left,...
-  size_t path_ = 0;        // ...from this one on
-  size_t told_ = 0;        // queue pairs
+  uint32_t slot_ = 0;                   // the place of the queue pair that comes next...
+  bool in_paths_ = false;               // ...of which only paths are left,...
+  size_t path_ = 0;                     // ...from this one on
+  uint64_t paths_number_ = 0;           // whose they are, see PeerPaths...
+  std::map<uint64_t, Qpn> paths_told_;  // ...and with which queue pair others were told of
+  size_t told_ = 0;                     // queue pairs
   uint32_t effort_ = 0;
   std::deque<std::string> pieces_;
 };

@@ -121,7 +121,10 @@ TEST(StateReport, TellsOfEveryKindOfQueuePair) {
 TEST(StateReport, IsToldInPortions) {
   constexpr uint32_t kPairs = 512;
   Loop loop(4, 64, CongestionAlgorithm::kNone);
-  for (uint32_t i = 0; i < kPairs; ++i) loop.add_pair(1);
+  for (uint32_t i = 0; i < kPairs; ++i) {
+    loop.destination = IpAddress::v4(10, 1, 0, static_cast<uint8_t>(i % 128));
+    loop.add_pair(1);
+  }
   const std::string words = describe_state(*loop.engine, loop.now);
   const std::string json = state_as_json(*loop.engine);
   for (const StateReport::Form form : {StateReport::Form::kWords, StateReport::Form::kJson}) {
@@ -142,6 +145,27 @@ TEST(StateReport, IsToldInPortions) {
   }
 }
 
+// Paths that many share are told of once.
+TEST(StateReport, TellsOfSharedPathsOnce) {
+  Loop loop(2, 8, CongestionAlgorithm::kNone);
+  for (uint32_t i = 0; i < 4; ++i) {
+    loop.destination = IpAddress::v4(10, 1, 0, static_cast<uint8_t>(i / 2));
+    loop.add_pair(1);
+  }
+  const nlohmann::json parsed = nlohmann::json::parse(state_as_json(*loop.engine));
+  const nlohmann::json& pairs = parsed["queue_pairs"];
+  ASSERT_EQ(pairs.size(), 8u);
+  for (size_t i = 0; i < 8; ++i) {
+    const nlohmann::json& qp = pairs[i];
+    EXPECT_EQ(qp["paths_all"], 2 * 8);
+    ASSERT_EQ(qp.contains("evs"), i % 4 == 0) << i;
+    if (i % 4 == 0)
+      EXPECT_EQ(qp["evs"].size(), loop.qps[i]->paths().size());
+    else
+      EXPECT_EQ(qp["evs_of"], pairs[i / 4 * 4]["qpn"]) << i;
+  }
+}
+
 // Queue pairs that go in the middle leave a report that can be read all the same.
 TEST(StateReport, IsWholeWhenQueuePairsGoMeanwhile) {
   Loop loop(4, 64, CongestionAlgorithm::kNone);
@@ -157,7 +181,8 @@ TEST(StateReport, IsWholeWhenQueuePairsGoMeanwhile) {
   const nlohmann::json parsed = nlohmann::json::parse(all);
   EXPECT_EQ(parsed["queue_pairs"].size(), 11u);
   EXPECT_LT(parsed["queue_pairs"][0]["evs"].size(), loop.qps.back()->paths().size());
-  EXPECT_EQ(parsed["queue_pairs"][10]["evs"].size(), loop.qps.back()->paths().size());
+  EXPECT_EQ(parsed["queue_pairs"][1]["evs"].size(), loop.qps.back()->paths().size()) << "by who is left";
+  EXPECT_EQ(parsed["queue_pairs"][10]["evs_of"], parsed["queue_pairs"][1]["qpn"]);
   EXPECT_GT(parsed["counters"].size(), 50u);
 }
 
