@@ -300,7 +300,7 @@ class Maker {
     row({"qps_16384_each",
          "bytes",
          role({"pairs", "16384"}, paths(8, 32)),
-         target(16 << 10),
+         target(9 << 10),
          kTarget,
          {},
          1.0});
