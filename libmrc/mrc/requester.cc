@@ -83,7 +83,7 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     if (copy && (failure() || !find_copy(cx))) break;
     PathId path = std::exchange(first_path, kNoPath);
     if (path == kNoPath || (usable >> cx.paths.at(path).plane & 1) == 0)
-      path = cx.turns.select(cx.paths, usable);
+      path = copy ? cx.turns.select_sooner(cx.paths, usable) : cx.turns.select(cx.paths, usable);
     if (path == kNoPath && copy) {
       // A copy that waits for its timer again whenever the ports are full comes too late.
       burst.blocked = (cx.paths.active_planes() & cx.connection.resolved) != 0;

@@ -206,6 +206,7 @@ class Requester {
   bool find_overtaken(const Context& cx);
   bool send_copy(Context& cx, PathId path, uint8_t* buffer);
   bool is_news_of_first(const SentPacket& packet, Nanoseconds now) const;
+  void note_lateness(Context& cx, const SentPacket& packet) const;
   void on_news_of_copy(Context& cx, const SentPacket& packet);
   Nanoseconds copied_at(const SentPacket& packet) const;
   void note_loss(Context& cx) const;

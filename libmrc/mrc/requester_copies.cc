@@ -5,6 +5,7 @@
 // what nobody else asked for: not more than is under way, not where that is more than five eighths of the
 // window, and only until something is heard of it.
 #include <algorithm>
+#include <bit>
 
 #include "libmrc/mrc/requester.h"
 
@@ -114,6 +115,19 @@ Nanoseconds Requester::copied_at(const SentPacket& packet) const {
 // Whether it is too soon to have heard of the copy.
 bool Requester::is_news_of_first(const SentPacket& packet, Nanoseconds now) const {
   return now - packet.sent_at < rtt_.least() + copy_delay();
+}
+
+// Copies go by paths whose answers come soon. What is heard sooner than a copy could be heard of tells of the
+// first; of the others nobody knows which path they took. In units of 1/128 to 1/64 of the shortest round
+// trip.
+void Requester::note_lateness(Context& cx, const SentPacket& packet) const {
+  constexpr int kUnitsWidth = 7;
+  if (packet.transmissions != 1 || !rtt_.known()) return;
+  const Nanoseconds soonest = packet.sent_at + rtt_.least();
+  if (packet.copied_after != 0 && cx.now >= soonest + (packet.copied_after - 1) * copy_delay()) return;
+  const Nanoseconds late = cx.now > soonest ? cx.now - soonest : 0;
+  const int shift = std::max(static_cast<int>(std::bit_width(rtt_.least())) - kUnitsWidth, 0);
+  cx.paths.answered_after(packet.path, static_cast<uint8_t>(std::min<Nanoseconds>(late >> shift, UINT8_MAX)));
 }
 
 // The copy has made the peer speak, and nothing had been heard of the first: it was lost. That is not held

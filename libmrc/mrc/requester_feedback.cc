@@ -61,9 +61,16 @@ void Requester::heard(Context& cx) {
   const bool too_soon = packet.transmissions > 1 && in_flight && cx.now - packet.sent_at < rtt_.least();
   if (too_soon) needless(cx.now);
   if (packet.vanished && in_flight && !too_soon) note_loss(cx);
-  if (packet.copied_after != 0 && !is_news_of_first(packet, cx.now)) {
-    if (packet.suspect) cx.paths.settled(packet.path);  // whichever it was
-  } else if (packet.transmissions == 1) {
+  if (packet.copied_after != 0) {
+    note_lateness(cx, packet);
+    if (!is_news_of_first(packet, cx.now)) {
+      if (packet.suspect) cx.paths.settled(packet.path);  // whichever it was
+      return true;
+    }
+  } else if (copies_help(cx)) [[unlikely]] {
+    note_lateness(cx, packet);
+  }
+  if (packet.transmissions == 1) {
     arrived(cx, packet.path, packet.order);
     newest_delivery_ = std::max(newest_delivery_, packet.sent_at);
     // Also what this host slept through: rather too long than too short. But what nobody missed may have been

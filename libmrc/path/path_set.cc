@@ -258,6 +258,7 @@ size_t PathSet::follow(const EvEntries& wanted, Nanoseconds now) {
       path.entropy = entry.entropy;
       path.probe_successes_needed = Path::kProbeSuccesses;
       path.unexplained = false;
+      path.lateness = 0;
       if (path.state == PathState::kAssumedBad) bring_back(path, now, false, &PathCounters::allowed);
       if (know_troubles()) trouble(path).good_since = now;
       ++changed;

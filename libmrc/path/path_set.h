@@ -76,9 +76,10 @@ struct Path {
   PathState state = PathState::kGood;
   uint8_t probe_successes = 0;
   uint8_t probe_successes_needed = kProbeSuccesses;
-  uint8_t turns_missed = 0;
   uint8_t skip_turns = 0;        // kSkip: turns it still has to miss
-  uint8_t mark_level = 0;        // marked so many times more often than not, of late
+  uint8_t lateness = 0;          // of its answers, of late; in units of the caller's
+  uint8_t turns_missed : 4 = 0;  // while reluctant; comes round as its turns do
+  uint8_t mark_level : 4 = 0;    // marked so many times more often than not, of late
   bool reluctant : 1 = false;    // in use only because of ev_min_active: few turns
   bool unexplained : 1 = false;  // lost something, nothing later arrived: gray or dead?
   bool late : 1 = false;         // a packet of it is overdue; nothing new goes there until that is settled
@@ -161,6 +162,14 @@ class PathSet {
   // MRC 4.2: losses never leave fewer paths in use; ev_min_active, in proportion to the ports that are up.
   size_t floor() const;
 
+  // An answer of this path came so much later than the soonest. A moving average of four or so: hashes fill
+  // some links more than others for as long as they are what they are.
+  void answered_after(PathId id, uint8_t lateness) {
+    uint8_t& usual = path(id).lateness;
+    usual = static_cast<uint8_t>((3u * usual + lateness + 2) / 4);
+  }
+  // Whether the paths are routes of their own, and not just other EVs.
+  bool has_ways() const { return ways_ != nullptr; }
   // MRC 4.5, reverse set: a path of this plane for control packets, which follow the plane they answer on.
   // One that was seen to work not long ago, else the one on which the peer was heard, else any good one.
   // `asked`: for a probe, which the peer also sends when it hears nothing.

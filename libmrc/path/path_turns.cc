@@ -9,7 +9,7 @@ namespace mrc {
 namespace {
 // A path that is kept for the floor's sake, and may swallow everything, has one turn in so many: enough to
 // hear of it soon, too few for what it loses to be felt.
-constexpr uint8_t kReluctantTurns = 16;
+constexpr uint8_t kReluctantTurns = 16;  // Path::turns_missed counts them, and has four bits
 // Flows that keep their order meet in the same way every round, so queues do not grow; every now and then
 // they change it, lest two of them meet badly for ever.
 constexpr uint8_t kRoundsPerOrder = 16;
@@ -140,6 +140,14 @@ PathId PathTurns::select_among(PathSet& paths, PlaneMask usable, PathId first) {
   // than the others.) The next packet begins one turn later, or it would find the same one.
   next_turn(paths, next_plane(usable));
   return second_choice;
+}
+
+PathId PathTurns::select_sooner(PathSet& paths, PlaneMask usable) {
+  const PathId first = select(paths, usable);
+  if (first == kNoPath || paths.has_ways()) return first;
+  const PathId second = next_turn(paths, paths.at(first).plane);
+  if (second == kNoPath || !paths.at(second).is_plain()) return first;
+  return paths.at(second).lateness < paths.at(first).lateness ? second : first;
 }
 
 PathId PathTurns::next_in_use(PathSet& paths, PlaneMask usable) {

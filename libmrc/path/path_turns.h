@@ -22,6 +22,10 @@ class PathTurns {
   // misses one turn, or more if it is marked again and again; at most one turn is forgiven per packet.
   // kNoPath: no plane of `usable` has a path in use.
   PathId select(PathSet& paths, PlaneMask usable);
+  // [P] For what goes a second time: of the next two turns of a plane the path whose answers come sooner, see
+  // PathSet::answered_after(). The other one misses a turn. By source routes, which lead over all links
+  // alike, simply the next: choosing would only make them uneven.
+  PathId select_sooner(PathSet& paths, PlaneMask usable);
   // The next one that is in use, marked or not: for questions when nothing is heard. Marks are old news then,
   // and the path that was never marked may be so because it is dead.
   PathId next_in_use(PathSet& paths, PlaneMask usable);

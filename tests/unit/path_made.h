@@ -27,6 +27,7 @@ class SprayedPaths : public PathSet {
     turns_.reset(*this, ~seed);
   }
   PathId select(PlaneMask usable) { return turns_.select(*this, usable); }
+  PathId select_sooner(PlaneMask usable) { return turns_.select_sooner(*this, usable); }
   PathId next_in_use(PlaneMask usable) { return turns_.next_in_use(*this, usable); }
 
  private:

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -213,6 +214,45 @@ TEST(RequesterRules, CopiesBeginAtTheEndOfAMessage) {
   for (const Packet& packet : tap.packets)
     if (is_data(packet) && packet.bth.retransmission) copies.push_back(packet.bth.psn.value() - kFirst);
   EXPECT_EQ(copies, (std::vector<uint32_t>{23, 22, 21, 20, 19, 18, 17, 16, 31, 30, 29, 28, 27, 26, 25, 24}));
+}
+
+// [P] A path whose answers come later than those of others carries its share of what is new, and of copies
+// less.
+TEST(RequesterRules, CopiesLeaveLatePathsOut) {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.paths_per_plane = 16;
+    config->transport.sack_threshold_bytes = 0;  // told of each before its copy is there
+  };
+  RulePair pair(options);
+  Tap tap(pair.a);
+  std::optional<Entropy> late;  // of the first packet of the third message
+  Nanoseconds delay = 5 * kMicrosecond;
+  pair.a.ports[0]->delay = [&] { return delay; };
+  tap.drop = [&](const Packet& packet) {
+    if (is_data(packet) && packet.bth.psn == Psn(kFirst + 32) && !late) late = packet.entropy;
+    delay = (packet.entropy == late ? 49 : 45) * kMicrosecond;
+    return packet.bth.psn == Psn(kFirst + 3) && !packet.bth.retransmission;
+  };
+  for (uint64_t id = 1; id <= 20; ++id) {
+    pair.write(id, 16 * 1024);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == id; }, kSecond));
+  }
+  tap.clear();
+  for (uint64_t id = 21; id <= 60; ++id) {
+    pair.write(id, 16 * 1024);
+    ASSERT_TRUE(pair.run([&] { return pair.a.sends.pushed() == id; }, kSecond));
+  }
+  std::array<int, 2> all{}, by_late{};  // first; again
+  for (const Packet& packet : tap.packets) {
+    if (!is_data(packet)) continue;
+    ++all[packet.bth.retransmission];
+    by_late[packet.bth.retransmission] += packet.entropy == late ? 1 : 0;
+  }
+  ASSERT_EQ(all[0], 640);
+  ASSERT_GT(all[1], 320);
+  EXPECT_GT(16 * by_late[0], all[0] / 2);
+  EXPECT_LT(16 * by_late[1], all[1] / 4);
 }
 
 // MRC 3.3 (c): packets may overtake each other for as long as they like, but not by more than a window.
