@@ -3,7 +3,6 @@
 // is one of XRC.
 #pragma once
 
-#include "libmrc/config/transport_config.h"
 #include "libmrc/path/path_set.h"
 #include "libmrc/wire/frame.h"
 #include "libmrc/wire/headers.h"
