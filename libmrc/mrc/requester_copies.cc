@@ -20,7 +20,7 @@ constexpr Nanoseconds kDelayShare = 8;
 constexpr uint64_t kWindowEighths = 5;
 // Copies hide what becomes of the first. Where nothing is known to have arrived for so many turns of a path,
 // a packet goes once only, so that it tells. Not sooner, for if it is lost, that costs round trips.
-constexpr uint64_t kTurnsUnknown = 256;
+constexpr uint64_t kTurnsUnknown = 1024;
 constexpr uint8_t kCopiedAfterMax = 31;  // or later
 
 bool is_witness(const PathSet& paths, const SentPacket& packet) {
