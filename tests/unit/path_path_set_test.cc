@@ -120,48 +120,6 @@ TEST(PathSet, OfManyThatAreAllMarkedTheWorstAreUsedLeast) {
   EXPECT_NEAR(uses, 4, 2);
 }
 
-// [P] What goes a second time takes the better one of two turns: a path whose answers are late has few of
-// them.
-TEST(PathSet, OfTwoTurnsTheOneWhoseAnswersComeSooner) {
-  SprayedPaths set = make(1, 16);
-  const PathId late{3}, later{4};
-  const auto uses = [&set](auto select) {
-    std::map<uint16_t, int> uses;
-    for (int i = 0; i < 1600; ++i) ++uses[static_cast<uint16_t>(select(set))];
-    return uses;
-  };
-  const auto sooner = [](SprayedPaths& of) { return of.select_sooner(kAll); };
-  for (int i = 0; i < 8; ++i)
-    for (uint16_t id = 0; id < 16; ++id)
-      set.answered_after(PathId{id}, PathId{id} == later ? 200 : PathId{id} == late ? 20 : 3);
-  std::map<uint16_t, int> again = uses(sooner);
-  EXPECT_EQ(again[4], 0);
-  EXPECT_LT(again[3], 40);
-  EXPECT_EQ(again.size(), 16u);
-  for (const auto& [id, count] : uses([](SprayedPaths& of) { return of.select(kAll); }))
-    EXPECT_EQ(count, 100);
-  // Its queue has gone.
-  for (int i = 0; i < 32; ++i) {
-    set.answered_after(late, 3);
-    set.answered_after(later, 0);
-  }
-  again = uses(sooner);
-  EXPECT_GT(again[4], 50);
-}
-
-TEST(PathSet, SourceRoutesStayEvenWhateverIsLate) {
-  std::vector<EvEntry> entries;
-  for (uint32_t i = 0; i < 16; ++i) entries.push_back({.entropy = Entropy{i}, .has_outer = true});
-  PathSetConfig config;
-  config.paths_per_plane = 16;
-  SprayedPaths set;
-  set.reset(config, entries, 1);
-  for (int i = 0; i < 8; ++i) set.answered_after(PathId{3}, 200);
-  std::map<uint16_t, int> uses;
-  for (int i = 0; i < 160; ++i) ++uses[static_cast<uint16_t>(set.select_sooner(1))];
-  for (const auto& [id, count] : uses) EXPECT_EQ(count, 10) << id;
-}
-
 TEST(PathSet, ADemotedPathIsNotUsed) {
   SprayedPaths set = make(2, 4);
   EXPECT_TRUE(set.demote(PathId{3}, 100));
