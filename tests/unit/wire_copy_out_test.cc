@@ -39,7 +39,14 @@ TEST(CopyOutTest, CopiesAllAndNothingElse) {
   expect_copies_all_and_nothing_else(copy_out);
 }
 
-// Also on machines where it does not pay.
+// Also on machines where they do not pay.
+#if defined(__x86_64__)
+TEST(CopyOutTest, EveryWayOfX86CopiesAllAndNothingElse) {
+  expect_copies_all_and_nothing_else(copy_with_lines_ahead);
+  expect_copies_all_and_nothing_else(copy_by_string);
+}
+#endif
+
 TEST(CopyOutTest, ClaimsNoLineButItsOwn) {
 #if defined(__aarch64__)
   if (!can_claim_lines()) GTEST_SKIP() << "this machine lets no program claim lines";
