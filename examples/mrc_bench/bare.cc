@@ -17,6 +17,8 @@
 
 #include "dpdk_io/device_ports.h"
 #include "dpdk_io/host/process_slot.h"
+#include "examples/mrc_bench/memif.h"
+#include "examples/mrc_bench/ping_pong.h"
 #include "examples/shared/child_process.h"
 #include "libmrc/wire/copy_out.h"
 
@@ -26,17 +28,13 @@ namespace {
 constexpr uint32_t kHeaderBytes = 64;  // about what the transport puts before the payload
 constexpr uint32_t kPayloadBytes = 4096;
 constexpr uintptr_t kCacheLine = 64;
-constexpr uint32_t kSmallFrameBytes = 64;
 constexpr uint32_t kPacketsPerAck = 32;
 constexpr uint64_t kWindowPackets = 256;  // as the transport's 1 MiB
-constexpr uint64_t kEnd = UINT64_MAX;     // in a small frame: the run is over
-constexpr unsigned kSpins = 256;
-constexpr double kIdleEnd = 2;  // the passive end leaves after so many seconds of silence
 
 // The device with its background thread, as the provider has it.
 class Node {
  public:
-  explicit Node(bool yields) : yields_(yields) {
+  Node() {
     DeviceConfig config;
     std::string error;
     if (load_device_config(&config, &error)) ports_ = DevicePorts::open(config, &error);
@@ -61,11 +59,6 @@ class Node {
   size_t planes() const { return ports_->ports().size(); }
   Port& port(size_t plane) { return *ports_->ports()[plane]; }
   Carrier& link() { return *port(0).same_host(); }  // of all planes
-  // Spins for a while, so that a quiet machine shows what the ports can do, but not against a process that
-  // waits for this CPU.
-  void idle() {
-    if (yields_ || ++idle_rounds_ % kSpins == 0) sched_yield();
-  }
 
   bool connect(uint32_t slot) {
     next_hops_.resize(planes());
@@ -82,32 +75,7 @@ class Node {
   std::vector<MacAddress> next_hops_;
   std::atomic<bool> stop_{false};
   std::thread service_;
-  const bool yields_;
-  unsigned idle_rounds_ = 0;
 };
-
-void send_small(Node& node, const MacAddress& to, uint64_t number) {
-  TxFrame frame;
-  if (node.link().acquire({&frame, 1}) != 1) return;
-  std::memcpy(frame.data, to.bytes.data(), 6);
-  std::memcpy(frame.data + 16, &number, sizeof number);
-  frame.length = kSmallFrameBytes;
-  node.link().transmit({&frame, 1});
-}
-
-uint64_t number_in(const RxFrame& frame) {
-  uint64_t number = 0;
-  std::memcpy(&number, frame.data + 16, sizeof number);
-  return number;
-}
-
-void send_end(Node& node) {
-  for (const double until = seconds_now() + 1; seconds_now() < until; sched_yield()) {
-    if (node.link().transmit_room(node.next_hop(0)) == 0) continue;
-    send_small(node, node.next_hop(0), kEnd);
-    return;
-  }
-}
 
 uint8_t* next_cache_line(uint8_t* at) {
   return at + (kCacheLine - reinterpret_cast<uintptr_t>(at) % kCacheLine) % kCacheLine;
@@ -159,7 +127,8 @@ uint64_t take_acks(Node& node, uint64_t acknowledged) {
 }
 
 int send_stream(uint32_t slot, double seconds, size_t region_bytes) {
-  Node node(false);
+  Node node;
+  Idle idle(false);
   if (!node.connect(slot)) return 1;
   Region region(region_bytes);
   uint64_t sent = 0, acknowledged = 0, at_start = 0;
@@ -171,7 +140,7 @@ int send_stream(uint32_t slot, double seconds, size_t region_bytes) {
     const size_t burst = std::min<uint64_t>(kBurst, kWindowPackets - (sent - acknowledged));
     const size_t count = burst > 0 ? send_burst(node, plane, &region, burst) : 0;
     sent += count;
-    if (count == 0 && acknowledged == before) node.idle();
+    if (count == 0 && acknowledged == before) idle();
     const double now = seconds_now();
     if (start == 0 && now > warm) {
       start = now;
@@ -180,13 +149,14 @@ int send_stream(uint32_t slot, double seconds, size_t region_bytes) {
     if (start == 0 || now - start < seconds) continue;
     std::printf("%.3f\n",
                 static_cast<double>(acknowledged - at_start) * kPayloadBytes * 8e-9 / (now - start));
-    send_end(node);
+    send_end(node.link(), node.next_hop(0));
     return 0;
   }
 }
 
 int receive_stream(size_t region_bytes) {
-  Node node(false);
+  Node node;
+  Idle idle(false);
   std::printf("%u\n", node.slot());
   std::fflush(stdout);
   Region region(region_bytes);
@@ -204,68 +174,25 @@ int receive_stream(size_t region_bytes) {
     node.link().release({frames, count});
     received += count;
     if (received - acknowledged >= kPacketsPerAck && count > 0)
-      send_small(node, back, acknowledged = received);
+      send_small(node.link(), back, acknowledged = received);
     if (count > 0)
       last = seconds_now();
     else
-      node.idle();
+      idle();
   }
   return 0;
 }
 
-// The answer to a ping. False: none comes.
-bool wait_for_answer(Node& node) {
-  RxFrame frame;
-  double give_up = 0;
-  for (unsigned polls = 1; node.link().receive({&frame, 1}) == 0; ++polls) {
-    node.idle();
-    if (polls % 4096 != 0) continue;
-    if (give_up == 0) give_up = seconds_now() + kIdleEnd;
-    if (seconds_now() > give_up) return false;
-  }
-  node.link().release({&frame, 1});
-  return true;
-}
-
-// Prints half the median of the round trips: what perftest calls typical.
 int ping(uint32_t slot, double seconds, bool yields) {
-  Node node(yields);
-  if (!node.connect(slot)) return 1;
-  std::vector<float> trips;
-  trips.reserve(1 << 20);
-  const double start = seconds_now();
-  for (double now = start; now - start < seconds && trips.size() < trips.capacity();) {
-    const double sent = now;
-    send_small(node, node.next_hop(0), trips.size());
-    if (!wait_for_answer(node)) return 1;
-    now = seconds_now();
-    trips.push_back(static_cast<float>(now - sent));
-  }
-  const auto middle = trips.begin() + static_cast<std::ptrdiff_t>(trips.size() / 2);
-  std::nth_element(trips.begin(), middle, trips.end());
-  std::printf("%.3f\n", *middle / 2 * 1e6);
-  send_end(node);
-  return 0;
+  Node node;
+  return node.connect(slot) && print_half_round_trip(node.link(), node.next_hop(0), seconds, yields) ? 0 : 1;
 }
 
 int pong(bool yields) {
-  Node node(yields);
+  Node node;
   std::printf("%u\n", node.slot());
   std::fflush(stdout);
-  double last = seconds_now() + 5;
-  for (uint64_t round = 0; round % 1024 != 0 || seconds_now() < last + kIdleEnd; ++round) {
-    RxFrame frame;
-    if (node.link().receive({&frame, 1}) == 0) {
-      node.idle();
-      continue;
-    }
-    if (number_in(frame) == kEnd) return 0;
-    MacAddress back;
-    std::memcpy(back.bytes.data(), frame.data + 6, 6);
-    node.link().release({&frame, 1});
-    send_small(node, back, 0);
-    last = seconds_now();
-  }
+  answer_pings(node.link(), yields);
   return 0;
 }
 
@@ -308,6 +235,10 @@ double bare_half_round_trip_us(const BareRun& run) {
   return run_pair(run, {"pong", yields}, {"ping", std::to_string(run.seconds), yields});
 }
 
+double memif_half_round_trip_us(const BareRun& run, const std::string& socket) {
+  return run_pair(run, {"memif-pong", socket}, {"memif-ping", std::to_string(run.seconds), socket});
+}
+
 int run_bare_role(int count, char** words) {
   const auto number = [&](int i) { return i < count ? std::atof(words[i]) : 0; };
   const auto slot = [&] { return static_cast<uint32_t>(number(3)); };
@@ -316,6 +247,8 @@ int run_bare_role(int count, char** words) {
   if (role == "send") return send_stream(slot(), number(4), static_cast<size_t>(number(5)));
   if (role == "pong") return pong(number(3) != 0);
   if (role == "ping") return ping(slot(), number(4), number(5) != 0);
+  if (role == "memif-pong") return memif_pong(words[3]);
+  if (role == "memif-ping") return memif_ping(words[5], number(4));
   return 2;
 }
 

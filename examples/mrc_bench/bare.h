@@ -19,6 +19,8 @@ struct BareRun {
 // 0: it did not work; the reason has been printed.
 double bare_gigabits(const BareRun& run);
 double bare_half_round_trip_us(const BareRun& run);
+// By DPDK's own link between two processes of a host.
+double memif_half_round_trip_us(const BareRun& run, const std::string& socket);
 
 // What the processes do that the functions above start: --role and its words. 2: there is no such role.
 int run_bare_role(int count, char** words);

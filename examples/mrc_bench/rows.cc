@@ -153,6 +153,14 @@ class Maker {
     return number(shown, [run] { return bare_half_round_trip_us(run); });
   }
 
+  // DPDK's own link between two processes of a host.
+  NumberPointer memif_ping() {
+    const BareRun run{program_, scale_.seconds, 0, cpus_.front(), cpus_.back()};
+    return number(
+        "mrc_bench --role memif-pong / memif-ping (64 B, there and back, half)",
+        [run, socket = scale_.scratch + "/memif"] { return memif_half_round_trip_us(run, socket); });
+  }
+
   void add_bare() {
     if (!scale_.bare_only) return;
     row({"bare_bw", "Gb/s", bare_stream(), nullptr, "", {}, {}});
@@ -248,6 +256,7 @@ class Maker {
          "bare link",
          {},
          2.0});
+    row({"write_lat_8_memif", "us", latency, memif_ping(), "bare memif", {}, 2.0});
     row({"write_lat_8_tcp",
          "us",
          latency,

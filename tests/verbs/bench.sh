@@ -15,7 +15,7 @@ python3 - "$MRC_RUNDIR/found" "$without" <<'END'
 import json, sys
 
 WANTED = """write_bw_64k write_bw_64k_veth write_bw_64k_tcp read_bw_64k send_bw_64k write_bw_1m write_bw_8_qps
-write_64 write_64_lists write_lat_8 write_lat_8_tcp threads_2_64k threads_2_64 threads_16_qps_64
+write_64 write_64_lists write_lat_8 write_lat_8_memif write_lat_8_tcp threads_2_64k threads_2_64 threads_16_qps_64
 setups qps_4096_64k qps_16384_each regions_million lookups_million device_idle
 paths_8_planes_256 paths_srv6 ucx_ucp_put_bw ucx_tag_bw ucx_tag_lat""".split()
 
