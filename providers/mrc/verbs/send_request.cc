@@ -78,7 +78,8 @@ constexpr auto kReliableOperations = [] {
 }  // namespace
 
 std::optional<Operation> operation_of(ibv_qp_type type, ibv_wr_opcode opcode) {
-  return type == IBV_QPT_RC && opcode < kReliableOperations.size() ? kReliableOperations[opcode]
+  const auto number = static_cast<size_t>(opcode);  // whatever the program has put there
+  return type == IBV_QPT_RC && number < kReliableOperations.size() ? kReliableOperations[number]
                                                                    : find_operation(type, opcode);
 }
 
