@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -36,6 +37,18 @@ constexpr size_t start_of(size_t part) {
 }
 constexpr size_t kArenaBytes = start_of(kParts);
 
+// Far below what is mapped anywhere. What is unmapped must stay a hole, and where the kernel chooses, the
+// next small mapping of anybody would fill it: then requests find that one's memory, and nothing fails.
+void* lonely_place() {
+  constexpr uintptr_t kFirst = uintptr_t{64} << 30;
+  constexpr uintptr_t kEach = uintptr_t{64} << 20;
+  constexpr uintptr_t kPlaces = 2048;  // then from the beginning
+  static_assert(kArenaBytes <= kEach);
+  static std::atomic<uintptr_t> used{0};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<void*>(kFirst + kEach * (used++ % kPlaces));
+}
+
 // All canaries: the pages before and behind every part.
 template <typename Visit>
 void each_canary(uint8_t* base, Visit visit) {
@@ -48,7 +61,8 @@ void each_canary(uint8_t* base, Visit visit) {
 }  // namespace
 
 Arena::Arena(ibv_pd* domain, uint64_t stream) : domain_(domain), stream_(stream) {
-  void* mapped = ::mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mapped =
+      ::mmap(lonely_place(), kArenaBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) fail("no memory for an arena");
   base_ = static_cast<uint8_t*>(mapped);
   each_canary(base_, [this](uint8_t* canary, size_t offset) {
