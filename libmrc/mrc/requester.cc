@@ -28,6 +28,7 @@ void Requester::reset(const TransportConfig& config, CongestionController* contr
   retry_.progress();
   config_ = &config;
   sent_.reset(config.window_packets, first);
+  asked_ = first - 1;
   forget_copies(first);
   control_ = control;
   losses_ = losses;
@@ -76,6 +77,7 @@ bool Requester::next_writes_immediate(const Context& cx) const {
     if (!control_->may_send(cx.now)) {  // MRC 12.R3, 5.1
       put_off_copies(cx.now);
       burst.window_closed = has_work(cx);
+      if (burst.window_closed) ask_when_all_may_be_there(cx);
       break;
     }
     const bool again = lost_within_mpr();
@@ -230,11 +232,11 @@ bool Requester::start_request(Context& cx) {
   const uint32_t bytes = answer_awaited ? 0 : std::min(cx.connection.mtu, message.bytes - offset_);
   Part part{psn, offset_, bytes, psn == message.first_psn, psn == message.last_psn};
   // MRC 3.1: an answer is asked for when a completion waits for it, when nothing follows, and when the window
-  // closes.
+  // closes; and where windows are small, if nothing else that is under way does.
   const bool signaled = request != nullptr && (cx.signal_all || (request->flags & kSignaled) != 0);
   const bool window_closes = sent_.outstanding() + 1 >= std::min(config_->window_packets, mpr_) ||
                              (control_->cwnd() < uint64_t{2} * config_->sack_threshold_bytes &&
-                              control_->closes_with(nominal_size(bytes)));
+                              (control_->closes_with(nominal_size(bytes)) || !answer_under_way()));
   part.place = place_ != nullptr ? place_ + offset_ : nullptr;
   part.ack_request = window_closes || (part.last && (signaled || !can_follow(cx)));
   if (!busy()) {
@@ -244,6 +246,7 @@ bool Requester::start_request(Context& cx) {
   const bool written = request != nullptr ? write_request(cx, message, *request, part, path, buffer)
                                           : write_response(cx, message, part, path, buffer);
   if (!written) return false;
+  if (part.ack_request) asked_ = psn;
   if (answer_awaited) answers_->awaited.sent(message.msn);
   count_sent(cx, path);
   sent_.add({cx.now, cx.paths.next_order(), message_, path, static_cast<uint16_t>(bytes),
@@ -274,6 +277,7 @@ bool Requester::can_follow(const Context& cx) const {
 // MRC 3.4: the same packet on a fresh path, marked as a retransmission.
 bool Requester::send_again(Context& cx, Psn psn, PathId path, uint8_t* buffer) {
   if (!write_again(cx, message_at(sent_.at(psn).request), psn, path, buffer)) return false;
+  asked_ = psn;
   count_sent(cx, path);
   sent_.resend(psn, path, cx.paths.at(path).plane, cx.paths.next_order(), cx.now);
   control_->on_sent(cx.now, nominal_size(sent_.at(psn).bytes));

@@ -3,7 +3,7 @@
 // NACK, ACK and silence what arrived and what was lost, repeats the lost, and completes requests in order.
 // requester.cc sends, requester_runs.cc many small messages at once, requester_packets.cc writes what is
 // sent, requester_copies.cc sends what may be lost twice, requester_feedback.cc hears, requester_losses.cc
-// judges what was not heard of, requester_timers.cc waits.
+// judges what was not heard of, requester_questions.cc asks early, requester_timers.cc waits.
 #pragma once
 
 #include <algorithm>
@@ -243,6 +243,8 @@ class Requester {
   void judge(Context& cx, Psn psn);
   void suspect(Psn psn);
   void judge_suspects(Context& cx);
+  bool others_than_suspects_under_way() const;
+  void look_at_late_suspects(Context& cx);
   void give_up_late_suspects(Context& cx);
   bool overtaken(const Context& cx, const SentPacket& packet, Nanoseconds patience) const;
   // Two that went by different paths are not likely to be late both.
@@ -262,6 +264,12 @@ class Requester {
   void complete_ready(Context& cx);
   void heard(Context& cx);
   void tell_control(Context& cx, SackSignal signal);
+
+  // Asking before anything is missed, see requester_questions.cc.
+  bool answer_under_way() const;
+  void ask_at_the_latest(Nanoseconds at) { ask_at_ = std::min(ask_at_, at); }
+  void ask_when_all_may_be_there(const Context& cx);
+  void ask_early(Context& cx);
 
   // Waiting.
   void ask(Context& cx, uint32_t gone);
@@ -333,6 +341,7 @@ class Requester {
   bool sack_seen_ = false;
   std::vector<Psn> suspects_;              // reported missing once, not heard of since
   Nanoseconds suspects_late_at_ = kNever;  // when the first of them is lost, whatever is heard
+  bool suspects_waited_ = false;           // once longer than that
   uint32_t reorder_scale_ = 1;             // grows when a retransmission turns out to have been needless
   Nanoseconds last_needless_ = 0;
   std::optional<Psn> acknowledged_;  // everything up to here is done at the peer
@@ -349,6 +358,10 @@ class Requester {
   uint32_t packets_lost_ = 0;
 
   ReceiverNotReady not_ready_;
+
+  // Questions.
+  Psn asked_;                    // the newest packet that asked for an answer, or was there when we asked
+  Nanoseconds ask_at_ = kNever;  // when to ask, if nothing under way has done it by then
 
   // Timers.
   bool held_up_ = false;         // there is something to send, and the peer does not take what is there

@@ -108,6 +108,26 @@ void Requester::judge_suspects(Context& cx) {
   if (once_only && copies_help(cx)) copies_due_ = true;
   // If nothing else is under way, no later SACK will show that they are lost: then time does.
   suspects_late_at_ = under_way == sent_.in_flight() ? first_late : kNever;
+  suspects_waited_ = false;
+  if (suspects_late_at_ == kNever) return;
+  const Nanoseconds round_trip = std::min(rtt_.smoothed(), suspects_late_at_);
+  ask_at_the_latest(std::max(cx.now, suspects_late_at_ - round_trip));
+}
+
+bool Requester::others_than_suspects_under_way() const {
+  const auto suspects = std::count_if(suspects_.begin(), suspects_.end(), [this](Psn psn) {
+    return sent_.contains(psn) && sent_.at(psn).state == PacketState::kInFlight;
+  });
+  return suspects < sent_.in_flight();
+}
+
+// More may have been sent since then, and who sends little hears little: if nobody has asked what has become
+// of it all, it is not lost for want of news. Once.
+void Requester::look_at_late_suspects(Context& cx) {
+  if (suspects_waited_ || !others_than_suspects_under_way()) return give_up_late_suspects(cx);
+  suspects_waited_ = true;
+  suspects_late_at_ = cx.now + rtt_.smoothed() + 4 * rtt_.variation();
+  ask_early(cx);
 }
 
 void Requester::give_up_late_suspects(Context& cx) {

@@ -40,7 +40,7 @@ Nanoseconds Requester::next_deadline() const {
     if (const Nanoseconds timeout = retry_.timeout(); timeout != 0)
       deadline = std::min(deadline, unmoved_.since() + timeout);
   }
-  deadline = std::min({deadline, suspects_late_at_, copy_at_});
+  deadline = std::min({deadline, suspects_late_at_, copy_at_, ask_at_});
   if (not_ready_.until() != 0) deadline = std::min(deadline, not_ready_.until());
   return deadline;
 }
@@ -86,7 +86,8 @@ void Requester::on_timer(Context& cx) {
     if (sent_.outstanding() == 0) nudge(cx);
     unmoved_.restart(cx.now);
   }
-  if (cx.now >= suspects_late_at_) give_up_late_suspects(cx);
+  if (cx.now >= ask_at_) ask_early(cx);
+  if (cx.now >= suspects_late_at_) look_at_late_suspects(cx);
   if (cx.now >= copy_at_) {
     copy_at_ = kNever;
     copies_due_ = true;

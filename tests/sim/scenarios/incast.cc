@@ -163,7 +163,7 @@ ScenarioResult run_incast(const ScenarioOptions& options) {
   run(1023, 100'000, "receiver_aware", kAware, 0.87);
   run(1023, 100'000, "receiver_aware_hint", kAware, 0.87, true);
   // MRC's own controller.
-  run(127, 2'000'000, "nscc", kNscc, 0.94);
+  run(127, 2'000'000, "nscc", kNscc, 0.93);
   run(1023, 100'000, "nscc", kNscc, 0.79);
   run_marked("nscc_marks", kNscc, true);
   run_marked("receiver_aware_marks", kAware, false);
