@@ -9,7 +9,7 @@ namespace mrc {
 
 namespace {
 // Questions in a row that one asks in vain.
-constexpr uint32_t kUnansweredMax = 32;
+constexpr uint32_t kAskedInVainMax = 32;
 // Of those that could ask, so many are looked at for one that hears something.
 constexpr size_t kAskersTried = 4;
 }  // namespace
@@ -54,7 +54,7 @@ QueuePair* Engine::asker_of(PeerPaths& paths) {
   if (askers.empty()) return nullptr;
   const uint32_t unanswered = paths.set.unanswered_probes();
   paths.in_vain = std::min(paths.in_vain, unanswered);
-  if (unanswered - paths.in_vain >= kUnansweredMax) {
+  if (unanswered - paths.in_vain >= kAskedInVainMax) {
     paths.in_vain = unanswered;
     askers.rotate();
   }
