@@ -117,6 +117,7 @@ declare -A sharers
 start_mrcd() {
   local tries=0
   mkdir -p "$scratch/mrcd.$1"
+  rm -f "$scratch/mrcd.$1.log" # of an earlier one, which has listened, too
   mrc_start "$scratch/mrcd.$1.log" nsenter --net="/run/netns/$1" env MRC_CONFIG="$scratch/$1.toml" \
     MRC_PORTS="$scratch/mrcd.$1/ports" "$bin/mrcd" "$scratch/mrcd.$1/broker"
   sharers[$1]=$mrc_pid
