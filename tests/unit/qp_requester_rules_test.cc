@@ -29,6 +29,16 @@ std::set<uint32_t> psns_of(const Tap& tap) {
   return psns;
 }
 
+// NSCC with a window of about a dozen packets.
+PairOptions small_window_options() {
+  PairOptions options = strict_options();
+  options.tune = [](EngineConfig* config) {
+    config->transport.congestion = CongestionAlgorithm::kNscc;
+    config->transport.nscc = nscc_defaults(1'000'000'000, 50 * kMicrosecond, 1112, false);
+  };
+  return options;
+}
+
 TEST(RequesterRules, TheSamePacketAgainOnAFreshPath) {
   RulePair pair;
   Tap tap(pair.a);
@@ -68,12 +78,7 @@ TEST(RequesterRules, NeverMoreThanMprPacketsBeyondTheCumulativePsn) {
 }
 
 TEST(RequesterRules, NeverMoreInFlightThanTheCongestionWindow) {
-  PairOptions options = strict_options();
-  options.tune = [](EngineConfig* config) {
-    config->transport.congestion = CongestionAlgorithm::kNscc;
-    config->transport.nscc = nscc_defaults(1'000'000'000, 50 * kMicrosecond, 1112, false);
-  };
-  RulePair pair(options);
+  RulePair pair(small_window_options());
   Tap tap(pair.a);
   tap.drop = drop_all;
   pair.write(1, 200 * 1024);
@@ -87,12 +92,7 @@ TEST(RequesterRules, NeverMoreInFlightThanTheCongestionWindow) {
 
 // [P] Who waits for a small window hears something once a round trip at least.
 TEST(RequesterRules, InASmallWindowSomethingUnderWayAsksForAnAnswer) {
-  PairOptions options = strict_options();
-  options.tune = [](EngineConfig* config) {
-    config->transport.congestion = CongestionAlgorithm::kNscc;
-    config->transport.nscc = nscc_defaults(1'000'000'000, 50 * kMicrosecond, 1112, false);
-  };
-  RulePair pair(options);
+  RulePair pair(small_window_options());
   Tap tap(pair.a);
   pair.write(1, 200 * 1024);
   pair.run_for(20 * kMicrosecond);
@@ -295,7 +295,7 @@ TEST(RequesterRules, MoreThanAWindowBehindAGapIsALoss) {
 }
 
 // MRC 3.3 (b): what nothing can overtake any more is late after a round trip and the time packets may
-// overtake each other; there is no need to ask.
+// overtake each other. One question before that, whether it has come since, and no waiting for the silence.
 TEST(RequesterRules, AGapInTheLastWindowIsFilledBeforeTheSilenceEnds) {
   PairOptions options = strict_options();
   options.tune = [](EngineConfig* config) {

@@ -57,8 +57,7 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
   bulk.depth = 2;
   StreamConfig small;
   small.message_bytes = 64 << 10;
-  const uint64_t few = options.quick ? 500 : 20'000;
-  small.messages = few;
+  small.messages = options.quick ? 500 : 20'000;
   small.depth = 8;
   config.buffer_bytes = std::max<uint64_t>(bulk.message_bytes, small.message_bytes);
   std::vector<double> losses = {0, 0.0001, 0.001, 0.01, 0.30};
@@ -94,9 +93,9 @@ ScenarioResult run_loss_sweep(const ScenarioOptions& options) {
       if (heavy) continue;
       // What is lost twice, or first, holds up all eight that are under way: of 20,000 messages three of
       // these would be all that P99.9 tells.
-      if (judged && !options.quick) small.messages = 100'000;
-      const Measured small_run = measure(config, loss, small, 1000 * kPerMillisecond);
-      small.messages = few;
+      StreamConfig measured = small;
+      if (judged && !options.quick) measured.messages = 100'000;
+      const Measured small_run = measure(config, loss, measured, 1000 * kPerMillisecond);
       add_percentiles(&result, name + "_64KiB", small_run.latencies, "us");
       const double tail = percentile(small_run.latencies, 0.999);
       if (loss == 0) lossless_tail = tail;
