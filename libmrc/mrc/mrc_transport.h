@@ -51,6 +51,12 @@ class MrcTransport {
     if (!is_mrc(opcode)) return Arrival::kUnsupported;
     return is_request(opcode) || opcode == Opcode::kProbe ? Arrival::kRequest : Arrival::kAnswer;
   }
+  // See Responder::take_write. The other half of receive() must not be due either: to ask by which paths to
+  // answer.
+  bool take_write(Services& services, EventTrace& trace, const Packet& packet, Plane plane, Nanoseconds now) {
+    return !(sending_ && paths_->reverse_probe_due(now)) &&
+           responder_.take_write(connection_, services, trace, packet, plane, now);
+  }
   void receive(Context& cx, const Packet& packet, Plane plane);
   More transmit(Context& cx, size_t budget, bool fresh_answers);
   [[gnu::always_inline]] void fetch_next() const { requester_.fetch_next(); }

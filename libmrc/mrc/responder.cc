@@ -11,7 +11,6 @@
 namespace mrc {
 
 namespace {
-constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at least 1 KiB
 constexpr Nanoseconds kWindowNackInterval = 100 * kMicrosecond;
 }  // namespace
 
@@ -32,23 +31,6 @@ void Responder::reset(const TransportConfig& config, Psn first, uint32_t answers
   ordered_max_ = answers_max;
   answer_msn_.clear();
   answer_msn_.make_first();
-}
-
-PathMark Responder::mark_of(const Packet& packet, Plane plane) const {
-  if (shunned_ != nullptr && shuns(packet, plane)) [[unlikely]]
-    return PathMark::kAlwaysSkip;
-  return packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
-}
-
-Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {
-  Trigger trigger;
-  trigger.psn = packet.bth.psn;
-  trigger.entropy = packet.entropy;
-  trigger.plane = plane;
-  trigger.retransmission = packet.bth.retransmission;
-  trigger.mark = mark_of(packet, plane);
-  trigger.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
-  return trigger;
 }
 
 bool Responder::shuns(const Packet& packet, Plane plane) const {
@@ -102,22 +84,10 @@ bool Responder::shuns(const Packet& packet, Plane plane) const {
     ++counters.requests_refused;
     return;
   }
-  ++counters.requests_received;
   cx.note(TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(packet.payload.size()));
   if (packet.bth.ack_request) passing |= ReceiveWindow::kAckRequested;
   window_.record(psn, passing);
-  received_bytes_ += nominal_size(static_cast<uint32_t>(packet.payload.size()));
-
-  // MRC 12.S5, 3.1, SPEC 7.5.2: what makes a SACK go out.
-  unsacked_bytes_ += std::max<uint32_t>(kSackCountMin, static_cast<uint32_t>(packet.payload.size()));
-  const bool wanted = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
-  if (wanted || packet.bth.ack_request || !anything_received_) {
-    trigger_ = trigger_of(packet, plane);
-    sack_due_ = true;
-    sack_wanted_ = sack_wanted_ || wanted;
-    sack_urgent_ = sack_urgent_ || packet.bth.retransmission;
-  }
-  anything_received_ = true;
+  count_arrival(counters, packet, plane);
   advance(cx, requester);
   if (config_->counts_senders() && nothing_follows_ && window_.held() == 0)
     cx.services.receiver_share.on_done(cx.peer_index);
@@ -323,14 +293,7 @@ void Responder::advance(Context& cx, Requester& requester) {
     if ((passing & ReceiveWindow::kOrdered) != 0) carry_out_ordered(cx, psn);
     if (nak_) return;
     if ((passing & ReceiveWindow::kEndsAnswer) != 0) requester.on_answer(cx, answer_msn_.at(psn.value()));
-    if ((passing & ReceiveWindow::kEndsMessage) != 0) {
-      ++msn_;
-      answers_->owed.note_done(psn);
-    }
-    // MRC 3.1: who has nothing more to send asks for an answer.
-    nothing_follows_ =
-        (passing & ReceiveWindow::kEndsMessage) != 0 && (passing & ReceiveWindow::kAckRequested) != 0;
-    if ((passing & ReceiveWindow::kAckRequested) != 0) ack_due_ = true;
+    pass(psn, (passing & ReceiveWindow::kEndsMessage) != 0, (passing & ReceiveWindow::kAckRequested) != 0);
   }
 }
 

@@ -3,6 +3,7 @@
 // SENDs, READs, atomics), and answers: SACKs for what arrived, transport acknowledgements for what is done.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,10 @@ class Responder {
   // `copied_segments`: of the shared receive queue, 0 if there is none.
   void reset(const TransportConfig& config, Psn first, uint32_t answers_max, const ReceiveSlots::Size& slots);
 
+  // Takes a WRITE's packet if that lets nothing else pass and there is nothing unusual about it, which is how
+  // most come. False: nothing was done.
+  bool take_write(const Connection& connection, Services& services, EventTrace& trace, const Packet& packet,
+                  Plane plane, Nanoseconds now);
   void on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester);
   void on_trimmed(Context& cx, const Packet& packet, Plane plane);
   void on_probe(Context& cx, const Packet& packet, Plane plane);
@@ -89,6 +94,8 @@ class Responder {
   // What became of a new packet: nothing is recorded of one that is refused for now.
   enum class Placed : uint8_t { kRecorded, kNotReady, kDropped };
 
+  static constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at least 1 KiB
+
   Placed place_other(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_write(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);
@@ -98,12 +105,13 @@ class Responder {
   Placed hold_ordered(Context& cx, const Packet& packet, uint8_t* passing);
   Placed bind_receive(Context& cx, const Packet& packet, uint8_t* passing);
   Placed lose(Context& cx, const Packet& packet, uint8_t* passing);
-  static bool memory_allows(const Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes, uint8_t** to);
   bool hold_write(Context& cx, const Packet& packet, uint8_t* to);
   bool waits_for_held();
   void refuse(Psn psn, uint8_t syndrome, bool in_receive, uint8_t* passing);
 
+  void count_arrival(Counters& counters, const Packet& packet, Plane plane);
   void advance(Context& cx, Requester& requester);
+  void pass(Psn psn, bool ends_message, bool asks);
   void deliver_receive(Context& cx, Psn psn);
   void carry_out_ordered(Context& cx, Psn psn);
 
@@ -113,7 +121,11 @@ class Responder {
   void send_acknowledge(Context& cx, PathId path);
   void send_not_ready(Context& cx, const Packet& packet, Plane plane);
   void send_nack(Context& cx, const Packet& packet, Plane plane, NackReason reason);
-  PathMark mark_of(const Packet& packet, Plane plane) const;
+  PathMark mark_of(const Packet& packet, Plane plane) const {
+    if (shunned_ != nullptr && shuns(packet, plane)) [[unlikely]]
+      return PathMark::kAlwaysSkip;
+    return packet.ecn == Ecn::kCongestion ? PathMark::kSkipOnce : PathMark::kNone;
+  }
   Trigger trigger_of(const Packet& packet, Plane plane) const;
   uint8_t welcome(const Context& cx) const;
   uint8_t word_to_senders(Context& cx) const;
@@ -148,5 +160,44 @@ class Responder {
   std::optional<ResponderFault> fault_;  // the lowest faulty packet that has arrived
   std::optional<ResponderFault> nak_;    // it has had its turn
 };
+
+// Here, for every packet that arrives goes through them.
+
+inline Responder::Trigger Responder::trigger_of(const Packet& packet, Plane plane) const {
+  Trigger trigger;
+  trigger.psn = packet.bth.psn;
+  trigger.entropy = packet.entropy;
+  trigger.plane = plane;
+  trigger.retransmission = packet.bth.retransmission;
+  trigger.mark = mark_of(packet, plane);
+  trigger.timestamp = packet.bth.has_timestamp ? packet.time.timestamp : 0;
+  return trigger;
+}
+
+// A new one that is not refused. MRC 12.S5, 3.1, SPEC 7.5.2: what makes a SACK go out.
+inline void Responder::count_arrival(Counters& counters, const Packet& packet, Plane plane) {
+  const auto bytes = static_cast<uint32_t>(packet.payload.size());
+  ++counters.requests_received;
+  received_bytes_ += nominal_size(bytes);
+  unsacked_bytes_ += std::max(kSackCountMin, bytes);
+  const bool wanted = unsacked_bytes_ > config_->sack_threshold_bytes || packet.bth.retransmission;
+  if (wanted || packet.bth.ack_request || !anything_received_) {
+    trigger_ = trigger_of(packet, plane);
+    sack_due_ = true;
+    sack_wanted_ = sack_wanted_ || wanted;
+    sack_urgent_ = sack_urgent_ || packet.bth.retransmission;
+  }
+  anything_received_ = true;
+}
+
+// What it asked for has been done.
+inline void Responder::pass(Psn psn, bool ends_message, bool asks) {
+  if (ends_message) {
+    ++msn_;
+    answers_->owed.note_done(psn);
+  }
+  nothing_follows_ = ends_message && asks;  // MRC 3.1: who has nothing more to send asks for an answer
+  if (asks) ack_due_ = true;
+}
 
 }  // namespace mrc

@@ -6,6 +6,7 @@
 
 #include "libmrc/mrc/requester.h"
 #include "libmrc/mrc/responder.h"
+#include "libmrc/mrc/write_access.h"
 
 namespace mrc {
 
@@ -42,7 +43,8 @@ void Responder::release_writes(Context& cx, Requester& requester) {
     uint8_t* to = nullptr;
     const uint32_t losses = cx.services.memory.losses();
     // The region may be gone: the WRITE was not acknowledged, so its owner could take it away.
-    entry->failed = !memory_allows(cx, entry->opcode, entry->reth, entry->bytes, &to);
+    entry->failed =
+        !write_allowed(cx.connection, cx.services.memory, entry->opcode, entry->reth, entry->bytes, &to);
     if (!entry->failed && entry->rest > 0)
       order_.place_part(window_, entry->psn, to, {entry->payload.data(), entry->rest});
     entry->failed = entry->failed || cx.services.memory.losses() != losses;

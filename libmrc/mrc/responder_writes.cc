@@ -1,38 +1,51 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The responder's WRITEs: which of them memory allows, and placing them.
+// The responder's WRITEs. Nearly every packet of a stream is one that nothing in order hangs on but a count:
+// it has a way of its own, with what it needs and no more.
 #include "libmrc/mrc/responder.h"
+#include "libmrc/mrc/write_access.h"
 
 namespace mrc {
 
-namespace {
-// MRC 12.S3, 2: bounds are checked per packet. A packet also shows as much of its message as it can: the
-// start of a First and the end of a Last give all of it, and around a Middle there is at least one path MTU
-// before and one byte behind.
-[[gnu::always_inline]] inline bool write_allowed(const Context& cx, Opcode opcode, const Reth& reth,
-                                                 uint64_t bytes, uint8_t** to) {
-  if (reth.message_bytes == 0) return true;  // as in IBTA: no key is looked at
-  if ((cx.connection.remote_access & kRemoteWrite) == 0) return false;
-  const MemoryRegion* region = cx.services.memory.find(reth.key);
-  if (region == nullptr || !region->lets(cx.connection.domain, kRemoteWrite)) return false;
-  if (is_message_start(opcode)) {
-    if (bytes > reth.message_bytes || !region->contains(reth.address, reth.message_bytes)) return false;
-  } else if (is_message_end(opcode)) {
-    if (bytes > reth.message_bytes || !region->contains(reth.address, bytes) ||
-        !region->contains(reth.address - (reth.message_bytes - bytes), reth.message_bytes))
-      return false;
+// Whatever is not as usual goes the general way, on_request(), which says what is wrong with it.
+[[gnu::hot]] bool Responder::take_write(const Connection& connection, Services& services, EventTrace& trace,
+                                        const Packet& packet, Plane plane, Nanoseconds now) {
+  const Opcode opcode = packet.bth.opcode;
+  const Psn psn = packet.bth.psn;
+  const std::span<const uint8_t> payload = packet.payload;
+  if (!is_write(opcode) || has_immediate(opcode) || payload.empty() || packet.trimmed || fault_ || nak_ ||
+      services.disorder != nullptr || config_->counts_senders() || mark_of(packet, plane) != PathMark::kNone)
+    return false;
+  const bool next = window_.would_pass(psn);
+  // What closes a gap lets others pass that may have to be carried out.
+  if (!next && (psn == window_.expected() || window_.classify(psn) != ReceiveWindow::Arrival::kNew ||
+                !order_.make_place(window_, psn)))
+    return false;
+  uint8_t* to = nullptr;
+  if (!write_allowed(connection, services.memory, opcode, packet.reth, payload.size(), &to)) return false;
+  const uint32_t losses = services.memory.losses();
+  if (next)
+    place_bytes(to, payload.data(), payload.size());
+  else
+    order_.place(window_, psn, to, payload);
+  if (services.memory.losses() != losses) return false;
+  trace.note(now, TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(payload.size()));
+  count_arrival(services.counters, packet, plane);
+  services.counters.payload_bytes_placed += payload.size();
+  const bool ends = is_message_end(opcode);
+  if (next) {
+    window_.pass_at_once();
+    pass(psn, ends, packet.bth.ack_request);
   } else {
-    if (reth.message_bytes > region->bytes || !region->contains(reth.address, bytes + 1) ||
-        reth.address - region->address < cx.connection.mtu)
-      return false;
+    window_.record(psn, static_cast<uint8_t>((ends ? ReceiveWindow::kEndsMessage : 0) |
+                                             (packet.bth.ack_request ? ReceiveWindow::kAckRequested : 0)));
   }
-  *to = region->place_of(reth.address);
-  return cx.services.memory.present(*region, *to, bytes, kRemoteWrite);
+  return true;
 }
-}  // namespace
 
 Responder::Placed Responder::place_write(Context& cx, const Packet& packet, uint8_t* passing) {
   uint8_t* to = nullptr;
-  if (!write_allowed(cx, packet.bth.opcode, packet.reth, packet.payload.size(), &to)) {
+  if (!write_allowed(cx.connection, cx.services.memory, packet.bth.opcode, packet.reth, packet.payload.size(),
+                     &to)) {
     if (cx.connection.lossy) return lose(cx, packet, passing);
     refuse(packet.bth.psn, Aeth::kNakRemoteAccess, false, passing);
     return Placed::kRecorded;
@@ -73,11 +86,6 @@ Responder::Placed Responder::lose(Context& cx, const Packet& packet, uint8_t* pa
   slots_.at(packet.meth.receive_msn).end(packet, 0);
   *passing |= ReceiveWindow::kConsumesReceive;
   return Placed::kRecorded;
-}
-
-bool Responder::memory_allows(const Context& cx, Opcode opcode, const Reth& reth, uint64_t bytes,
-                              uint8_t** to) {
-  return write_allowed(cx, opcode, reth, bytes, to);
 }
 
 }  // namespace mrc

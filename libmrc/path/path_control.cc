@@ -43,7 +43,7 @@ PathId PathSet::find(Entropy entropy, Plane plane) const {
 }
 
 PathId PathSet::take_reverse_probe(Nanoseconds now) {
-  if (now < reverse_probe_at_) return kNoPath;
+  if (!reverse_probe_due(now)) return kNoPath;
   reverse_probe_at_ = now + std::max(rtt_, config_.probe_interval / kReverseProbesPerInterval);
   const bool heard = sending_heard_;
   sending_heard_ = false;

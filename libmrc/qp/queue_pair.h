@@ -238,6 +238,11 @@ class QueuePair {
     settle_end(services, now);
   }
   void settle_end(Services& services, Nanoseconds now);
+  // Requests and answers, and there is nothing to be said of the first of them.
+  bool takes_all() const {
+    return (state_under_lock() == QueuePairState::kReadyToSend || (established_ && connected())) &&
+           !connection_.xrc;
+  }
   bool take_named_queue(Context& cx, const Packet& packet);
   template <typename TheTransport>
   bool admit(Context& cx, Arrival arrival, TheTransport& transport);

@@ -12,8 +12,11 @@ namespace mrc {
     return;
   }
   hear_of_pauses(services);
-  Context cx = context(services, now);
   last_plane_ = plane;
+  if (MrcTransport* const to = own_mrc(); to != nullptr && takes_all() && !packet.xrc &&
+                                          to->take_write(services, trace_, packet, plane, now)) [[likely]]
+    return;
+  Context cx = context(services, now);
   if ((packet.xrc || connection_.xrc) && !packet.trimmed && !take_named_queue(cx, packet)) {
     settle(services, now);
     return;

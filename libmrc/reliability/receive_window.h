@@ -49,6 +49,10 @@ class ReceiveWindow {
     if (psn > highest_) highest_ = psn;
     if (psn < lowest_unreported_ || lowest_unreported_ <= cumulative_) lowest_unreported_ = psn;
   }
+  // Whether it would be passed as soon as it is recorded, and the only one.
+  bool would_pass(Psn psn) const { return held_ == 0 && psn == expected(); }
+  // Both for such a packet.
+  void pass_at_once() { highest_ = lowest_unreported_ = ++cumulative_; }
   // Moves the cumulative PSN over the next packet if it is there; returns what it does in passing, else
   // kNothing.
   uint8_t pass() {
