@@ -12,6 +12,7 @@
 
 #include "include/mrc/mrcdv.h"
 #include "libmrc/qp/queue_pair.h"
+#include "providers/mrc/verbs/post_stream.h"
 #include "providers/mrc/verbs/provider_abi.h"
 #include "providers/mrc/verbs/spin_lock.h"
 
@@ -41,9 +42,7 @@ struct Qp {
   SpinLock send_lock;  // both taken before the shard's lock
   SpinLock receive_lock;
 
-  // Hints at whether the application streams (send_request.cc).
-  std::atomic<uint64_t> polls_seen{0};
-  std::atomic<uint32_t> posts_unpolled{0};
+  PostStream stream;
 
   // Between ibv_wr_start() and ibv_wr_complete() or ibv_wr_abort(); under send_lock, which these hold.
   SendRequest* building = nullptr;  // the last one begun

@@ -208,26 +208,10 @@ bool wants_checksums(ibv_qp_type type, unsigned send_flags) {
 
 namespace {
 
-// In a stream posts go out in groups: each turn of the engine costs as much for one packet as for several,
-// and a packet that nothing follows asks for an acknowledgement of its own.
-constexpr uint64_t kGroup = 16;
-// Who has not polled for so many posts may not do so soon.
-constexpr uint32_t kUnpolledMax = 256;
-
-// Whether the next poll, or the last post of the group, is soon enough: so much is under way that nobody
-// waits for this one, and whoever posts polls, too. A program that then stops to do either waits for the
-// background thread, a fraction of a millisecond, once.
+// Whether the next poll, or the last post of the group, is soon enough.
 bool is_in_stream(Qp& qp) {
   const SendQueue& queue = qp.transport->send_queue();
-  const uint64_t tail = queue.tail();
-  const uint64_t polls = qp.send_cq->polls.load(std::memory_order_relaxed);
-  if (polls != qp.polls_seen.load(std::memory_order_relaxed)) {
-    qp.polls_seen.store(polls, std::memory_order_relaxed);
-    qp.posts_unpolled.store(0, std::memory_order_relaxed);
-  }
-  const uint32_t unpolled = qp.posts_unpolled.load(std::memory_order_relaxed) + 1;
-  qp.posts_unpolled.store(unpolled, std::memory_order_relaxed);
-  return polls != 0 && unpolled < kUnpolledMax && tail % kGroup != 0 && tail - queue.head() > kGroup;
+  return qp.stream.goes_on(queue.tail(), queue.head(), qp.send_cq->polls.load(std::memory_order_relaxed));
 }
 
 }  // namespace
