@@ -166,12 +166,15 @@ int receive_stream(size_t region_bytes) {
     RxFrame frames[kBurst];
     const size_t count = node.link().receive(frames);
     MacAddress back;
+    bool over = false;
     for (size_t i = 0; i < count; ++i) {
-      if (frames[i].length == kSmallFrameBytes) return 0;
+      over = frames[i].length == kSmallFrameBytes;
+      if (over) break;
       std::memcpy(region.next(), frames[i].data + frames[i].length - kPayloadBytes, kPayloadBytes);
       std::memcpy(back.bytes.data(), frames[i].data + 6, 6);
     }
     node.link().release({frames, count});
+    if (over) return 0;
     received += count;
     if (received - acknowledged >= kPacketsPerAck && count > 0)
       send_small(node.link(), back, acknowledged = received);

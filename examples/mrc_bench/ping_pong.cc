@@ -80,10 +80,11 @@ void answer_pings(Carrier& carrier, bool yields) {
       idle();
       continue;
     }
-    if (number_in(frame) == kEnd) return;
+    const uint64_t number = number_in(frame);
     MacAddress back;
     std::memcpy(back.bytes.data(), frame.data + 6, 6);
     carrier.release({&frame, 1});
+    if (number == kEnd) return;
     send_small(carrier, back, 0);
     last = seconds_now();
   }
