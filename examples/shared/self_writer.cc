@@ -15,6 +15,7 @@ namespace mrc::bench {
 
 namespace {
 constexpr uint32_t kUnderWay = 128;  // messages of one thread
+constexpr uint64_t kRounds = 2;      // of all that are under way, before anything is counted
 }  // namespace
 
 void fail(const char* what) {
@@ -104,14 +105,19 @@ void SelfWriter::use_regions(size_t count, size_t used) {
   for (size_t i = 0; i < used; ++i) used_.push_back(regions_[i * (count / used)]);
 }
 
-uint64_t SelfWriter::run(const std::atomic<bool>& stop) {
+void SelfWriter::warm_up() {
   const uint32_t each = std::max<uint32_t>(1, kUnderWay / static_cast<uint32_t>(pairs_.size()));
   for (uint64_t pair = 0; pair < pairs_.size(); ++pair)
     for (uint32_t i = 0; i < each; ++i) post(pair);
+  under_way_ = each * pairs_.size();
+  for (uint64_t done = 0; done < kRounds * under_way_;) done += poll(true);
+}
+
+uint64_t SelfWriter::run(const std::atomic<bool>& stop) {
   uint64_t done = 0;
   // One at least: a busy machine may have had no CPU for us in a short time.
   while (!stop || done == 0) done += poll(true);
-  for (uint64_t left = each * pairs_.size(); left > 0;) left -= poll(false);
+  for (uint64_t left = under_way_; left > 0;) left -= poll(false);
   return done;
 }
 
@@ -144,6 +150,7 @@ uint64_t SelfWriter::poll(bool again) {
 double measure_regions(const OpenDevice& device, size_t regions, size_t used, double seconds) {
   SelfWriter writer(device, 64, 1);
   writer.use_regions(regions, used);
+  writer.warm_up();
   std::atomic<bool> stop{false};
   const auto since = std::chrono::steady_clock::now();
   std::thread clock([&] {
@@ -166,6 +173,7 @@ double measure_threads(const OpenDevice& device, size_t threads, size_t message_
   for (size_t i = 0; i < threads; ++i)
     running.emplace_back([&] {
       SelfWriter writer(device, message_bytes, pairs);
+      writer.warm_up();
       ++ready;
       while (!begin) std::this_thread::yield();
       messages += writer.run(stop);

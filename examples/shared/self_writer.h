@@ -40,7 +40,9 @@ class SelfWriter {
 
   // From now on messages go by `used` of so many regions of the same memory, in turn.
   void use_regions(size_t count, size_t used);
-  // Messages until told to stop.
+  // Every queue pair has moved something, and all that fits is under way.
+  void warm_up();
+  // Then: messages until told to stop.
   uint64_t run(const std::atomic<bool>& stop);
 
  private:
@@ -55,6 +57,7 @@ class SelfWriter {
   std::vector<ibv_mr*> regions_;
   std::vector<const ibv_mr*> used_;  // of them
   size_t next_used_ = 0;
+  uint64_t under_way_ = 0;
   ibv_cq* queue_ = nullptr;
   std::vector<ibv_qp*> pairs_;
 };
