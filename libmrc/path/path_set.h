@@ -242,10 +242,11 @@ class PathSet {
   }
   // MRC 4.5 [P]: probes are not closer than 4 round trips.
   void set_rtt(Nanoseconds rtt) { rtt_ = rtt; }
-  // MRC 4.5, reverse set: call it when data came in and it is due. Where our own sending brings no news it names a path to
+  // MRC 4.5, reverse set: call it when data came in. Where our own sending brings no news it names a path to
   // probe once in a while, else kNoPath. The answer goes to probe_answered like any other.
-  bool reverse_probe_due(Nanoseconds now) const { return now >= reverse_probe_at_; }
   PathId take_reverse_probe(Nanoseconds now);
+  // Whether that has anything to do.
+  bool reverse_probe_due(Nanoseconds now) const { return now >= reverse_probe_at_; }
 
   // MRC 4.6: the local port went down or came back: all its paths leave or return at once, and nothing of it
   // counts as loss.
