@@ -104,6 +104,12 @@ TEST_F(EventTest, AnotherProcessDeniesWithinAMillisecond) {
   };
   std::vector<std::chrono::steady_clock::duration> denials;
   std::vector<std::chrono::steady_clock::duration> allowances;
+  std::vector<std::chrono::steady_clock::duration> turns;  // of this thread, which looks after each
+  for (int round = 0; round < 16; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    keep_busy();
+    turns.push_back(std::chrono::steady_clock::now() - start);
+  }
   for (int round = 0; round < 16; ++round) {
     ASSERT_EQ(write(go[1], "d", 1), 1);
     denials.push_back(wait_until(MRCDV_PATH_DENIED));
@@ -117,9 +123,13 @@ TEST_F(EventTest, AnotherProcessDeniesWithinAMillisecond) {
     ASSERT_GT(path_of(evs[5]).newest, newest) << "it is used again";
   }
   // A machine that is busy with other tests takes the CPU away now and then, but not in three of four.
+  // Where a turn alone takes that long, as with sanitizers, two of them are soon enough.
+  std::sort(turns.begin(), turns.end());
+  const std::chrono::steady_clock::duration soon =
+      std::max<std::chrono::steady_clock::duration>(1ms, 2 * turns[turns.size() / 2]);
   for (auto* times : {&denials, &allowances}) {
     std::sort(times->begin(), times->end());
-    EXPECT_LT((*times)[times->size() / 4], 1ms);
+    EXPECT_LT((*times)[times->size() / 4], soon);
     EXPECT_LT(times->back(), 5s);
   }
   RecordProperty("denied_us", static_cast<int>(denials[denials.size() / 2] / 1us));
