@@ -17,6 +17,7 @@
 #include "libmrc/mrc/write_order.h"
 #include "libmrc/peer/own_paths.h"
 #include "libmrc/reliability/receive_window.h"
+#include "libmrc/reliability/sent_packets.h"
 #include "libmrc/wire/packet.h"
 #include "libmrc/work/context.h"
 #include "libmrc/work/question.h"
