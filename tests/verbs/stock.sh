@@ -173,6 +173,11 @@ explains() {
   cat "$scratch/err.log"
 }
 
+# For XRC perftest makes empty files in /tmp, and leaves them there.
+if [[ $name == *_xrc ]]; then
+  trap 'find /tmp -maxdepth 1 -name "xrc_domain*" -empty -user "$(id -u)" -delete; finish' EXIT
+fi
+
 case $name in
   devices)
     "${as_user[@]}" ibv_devices >"$scratch/info.log" 2>&1 || fail "ibv_devices ended with status $?"
