@@ -238,7 +238,7 @@ class QueuePair {
     settle_end(services, now);
   }
   void settle_end(Services& services, Nanoseconds now);
-  // Requests and answers, and there is nothing to be said of the first of them.
+  // Whether packets are taken as they come: admit() and take_named_queue() have nothing to say about them.
   bool takes_all() const {
     return (state_under_lock() == QueuePairState::kReadyToSend || (established_ && connected())) &&
            !connection_.xrc;

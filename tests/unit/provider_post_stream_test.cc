@@ -25,6 +25,12 @@ struct Program {
     ++turns;
     leave();
   }
+  void expect_each_to_leave(int posts) {
+    for (int i = 0; i < posts; ++i) {
+      post();
+      EXPECT_EQ(left, tail);
+    }
+  }
   void poll() {
     ++polls;
     leave();
@@ -38,8 +44,7 @@ struct Program {
 TEST(PostStreamTest, WhoWaitsForEachOneIsNotKeptWaiting) {
   Program program;
   for (int i = 0; i < 1000; ++i) {
-    program.post();
-    EXPECT_EQ(program.left, program.tail);
+    program.expect_each_to_leave(1);
     program.poll();
   }
 }
@@ -47,10 +52,7 @@ TEST(PostStreamTest, WhoWaitsForEachOneIsNotKeptWaiting) {
 TEST(PostStreamTest, WhoNeverPollsIsNotKeptWaiting) {
   Program program;
   program.under_way = 100;
-  for (int i = 0; i < 1000; ++i) {
-    program.post();
-    EXPECT_EQ(program.left, program.tail);
-  }
+  program.expect_each_to_leave(1000);
 }
 
 TEST(PostStreamTest, WithMuchUnderWayPostsLeaveInGroups) {
@@ -90,10 +92,7 @@ TEST(PostStreamTest, WhoStopsEarlierIsKeptWaitingOnce) {
   for (int i = 0; i < 3; ++i) program.post();
   program.poll();
   for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < 3; ++i) {
-      program.post();
-      EXPECT_EQ(program.left, program.tail);
-    }
+    program.expect_each_to_leave(3);
     program.poll();
   }
 }
@@ -103,10 +102,7 @@ TEST(PostStreamTest, AFewInARowAreNotKeptWaiting) {
   Program program;
   program.under_way = 1;
   for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < 8; ++i) {
-      program.post();
-      EXPECT_EQ(program.left, program.tail);
-    }
+    program.expect_each_to_leave(8);
     program.poll();
   }
 }

@@ -36,8 +36,8 @@ class PostStream {
   }
 
  private:
-  static constexpr uint64_t kGroup = 32;
-  static constexpr uint64_t kPlenty = 16;
+  static constexpr uint64_t kGroup = 32;   // requests
+  static constexpr uint64_t kPlenty = 16;  // requests under way, or posts in a row: fewer are no stream
   // Who has not polled for so many posts may not do so soon.
   static constexpr uint32_t kRunMax = 256;
 

@@ -211,7 +211,8 @@ namespace {
 // Whether the next poll, or the last post of the group, is soon enough.
 bool is_in_stream(Qp& qp) {
   const SendQueue& queue = qp.transport->send_queue();
-  return qp.stream.goes_on(queue.tail(), queue.head(), qp.send_cq->polls.load(std::memory_order_relaxed));
+  const uint64_t head = queue.head();  // first: others may post and finish meanwhile
+  return qp.stream.goes_on(queue.tail(), head, qp.send_cq->polls.load(std::memory_order_relaxed));
 }
 
 }  // namespace
