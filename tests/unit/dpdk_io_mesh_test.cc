@@ -14,6 +14,7 @@
 #include "dpdk_io/host/process_slot.h"
 #include "dpdk_io_peer.h"
 #include "examples/shared/patience.h"
+#include "libmrc/port/station.h"
 #include "libmrc/wire/frame.h"
 
 namespace mrc {
