@@ -26,13 +26,15 @@ namespace {
 
 // An application thread that has not run the engine for so long does not poll.
 constexpr Nanoseconds kHandOver = 50 * kMicrosecond;
+// So many frames, and reading the clock once more costs nothing beside them.
+constexpr size_t kLongTurn = 8;
 // Who posts in answer to what it has just received, and then polls, need not look at the ports in between.
 constexpr Nanoseconds kLookInterval = 10 * kMicrosecond;
 // The longer one has polled without a break, the less often the background thread looks whether it still
-// does: on a CPU that both share each look costs two changes of thread. Where pollers share a CPU a look
-// tears a whole round trip apart, and who stops to poll there keeps others waiting for a time slice anyway.
-constexpr Nanoseconds kWatchMax = 200 * kMicrosecond;
-constexpr Nanoseconds kWatchMaxShared = kMillisecond;
+// does: on a CPU that both share each look costs two changes of thread, and where pollers share a CPU it
+// tears a whole round trip apart. Who stops to poll after ten milliseconds keeps others waiting for a third
+// of one.
+constexpr Nanoseconds kWatchMax = kMillisecond;
 constexpr Nanoseconds kWatchStep = 5 * kMicrosecond;
 // Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
 // the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
@@ -203,19 +205,27 @@ void Progress::say_last_words() {
 
 // --- application threads ---
 
+// Many frames take a while: who moved them has run the engine until now. Returns the latest time that is
+// known.
+[[gnu::hot]] inline Nanoseconds Progress::application_ran(Nanoseconds began, const Turn& done) {
+  const Nanoseconds now = done.frames < kLongTurn ? began : clock_now();
+  application_drove_.store(now, std::memory_order_relaxed);
+  return now;
+}
+
 [[gnu::hot]] Nanoseconds Progress::drive(Purpose purpose) {
   if (!running_.load(std::memory_order_acquire)) return 0;
   const Nanoseconds now = clock_now();
-  if (!turn(now, purpose).ran) return 0;
-  application_drove_.store(now, std::memory_order_relaxed);
-  return now;
+  const Turn done = turn(now, purpose);
+  return done.ran ? application_ran(now, done) : 0;
 }
 
 [[gnu::hot]] void Progress::drive_posted(QueuePair& qp) {
   if (running_.load(std::memory_order_acquire)) {
     const Nanoseconds now = clock_now();
-    if (turn(now, Purpose::kPost, &qp).ran) {
-      application_drove_.store(now, std::memory_order_relaxed);
+    const Turn done = turn(now, Purpose::kPost, &qp);
+    if (done.ran) {
+      application_ran(now, done);
       return;
     }
   }
@@ -240,7 +250,6 @@ void Progress::say_last_words() {
   const Nanoseconds lost = yield_for(now, &self.vain_since);
   // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
   const bool shared = lost >= kShortYield;
-  cpu_shared_.store(shared, std::memory_order_relaxed);
   self.patience = shared ? 0 : std::clamp(2 * self.patience, kPatienceMin, kPatienceMax);
   // Unless those who had it poll, too, and have run our engine meanwhile: what we wait for is theirs to do.
   const bool driven = application_drove_.load(std::memory_order_relaxed) > now;
@@ -468,19 +477,18 @@ void Progress::run() {
       continue;
     }
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
-    if (now < drove + kHandOver) {
+    const Turn done = now < drove + kHandOver ? Turn{} : turn(now, Purpose::kBackground);
+    if (!done.ran) {  // or somebody else is just running it
       nap(watch);
-      watch = std::min(watch + kWatchStep,
-                       cpu_shared_.load(std::memory_order_relaxed) ? kWatchMaxShared : kWatchMax);
+      watch = std::min(watch + kWatchStep, kWatchMax);
       continue;
     }
     watch = kNap;
-    const Turn done = turn(now, Purpose::kBackground);
     if (done.frames > 0) {
       last_frame = now;
       continue;
     }
-    if (done.ran && now < last_frame + kKeepPolling) {
+    if (now < last_frame + kKeepPolling) {
       give_way();
       continue;
     }

@@ -75,8 +75,8 @@ class Progress {
 
   // --- application threads, on the data path ---
 
-  // Runs the engine once, unless somebody else is doing it. Returns the time that it read, 0 if it did not
-  // run.
+  // Runs the engine once, unless somebody else is doing it. Returns the time that it read last, 0 if it did
+  // not run.
   Nanoseconds drive() { return drive(Purpose::kPoll); }
   // The same after work was posted to this one: only sends it if the ports were looked at just now. Whoever
   // runs the engine instead sends it soon.
@@ -122,6 +122,7 @@ class Progress {
   // One turn of the engine, and more while doorbells ring; under no lock. The first begins with what was
   // posted to this one, if it is given.
   Turn turn(Nanoseconds now, Purpose purpose, QueuePair* posted = nullptr);
+  Nanoseconds application_ran(Nanoseconds began, const Turn& done);
   // Under the lock. How many frames were moved.
   size_t run_engine(Nanoseconds now, Purpose purpose);
   void unlock();  // shows what others want to know, unlocks, and delivers events
@@ -164,7 +165,6 @@ class Progress {
   std::atomic<bool> asleep_{false};                // the background thread waits for wake()
   std::atomic<uint32_t> connected_{0};             // written under the lock
   std::atomic<Nanoseconds> application_drove_{0};  // when an application thread last ran the engine
-  std::atomic<bool> cpu_shared_{false};            // the application thread that last offered its CPU lost it
 };
 
 }  // namespace mrc::provider
