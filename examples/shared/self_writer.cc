@@ -102,7 +102,10 @@ void SelfWriter::use_regions(size_t count, size_t used) {
   while (regions_.size() < count) regions_.push_back(register_memory());
   used_.clear();
   next_used_ = 0;
-  for (size_t i = 0; i < used; ++i) used_.push_back(regions_[i * (count / used)]);
+  for (size_t i = 0; i < used; ++i) {
+    const ibv_mr& region = *regions_[i * (count / used)];
+    used_.push_back({region.lkey, region.rkey});
+  }
 }
 
 void SelfWriter::warm_up() {
@@ -122,9 +125,9 @@ uint64_t SelfWriter::run(const std::atomic<bool>& stop) {
 }
 
 void SelfWriter::post(uint64_t pair) {
-  const ibv_mr& region = *used_[next_used_];
+  const Keys keys = used_[next_used_];
   next_used_ = next_used_ + 1 < used_.size() ? next_used_ + 1 : 0;
-  ibv_sge piece{reinterpret_cast<uintptr_t>(memory_.data()), static_cast<uint32_t>(bytes_), region.lkey};
+  ibv_sge piece{reinterpret_cast<uintptr_t>(memory_.data()), static_cast<uint32_t>(bytes_), keys.local};
   ibv_send_wr request{};
   request.wr_id = pair;
   request.sg_list = &piece;
@@ -132,7 +135,7 @@ void SelfWriter::post(uint64_t pair) {
   request.opcode = IBV_WR_RDMA_WRITE;
   request.send_flags = IBV_SEND_SIGNALED;
   request.wr.rdma.remote_addr = reinterpret_cast<uintptr_t>(memory_.data()) + bytes_;
-  request.wr.rdma.rkey = region.rkey;
+  request.wr.rdma.rkey = keys.remote;
   ibv_send_wr* bad = nullptr;
   if (ibv_post_send(pairs_[pair], &request, &bad) != 0) fail("ibv_post_send");
 }

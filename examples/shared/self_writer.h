@@ -55,7 +55,12 @@ class SelfWriter {
 
   ibv_pd* const domain_;
   std::vector<ibv_mr*> regions_;
-  std::vector<const ibv_mr*> used_;  // of them
+  // Of those in use, and beside each other: what ibv_reg_mr() returned lies as far apart as the regions do.
+  struct Keys {
+    uint32_t local;
+    uint32_t remote;
+  };
+  std::vector<Keys> used_;
   size_t next_used_ = 0;
   uint64_t under_way_ = 0;
   ibv_cq* queue_ = nullptr;
