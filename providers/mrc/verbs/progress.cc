@@ -32,9 +32,9 @@ constexpr size_t kLongTurn = 8;
 constexpr Nanoseconds kLookInterval = 10 * kMicrosecond;
 // The longer one has polled without a break, the less often the background thread looks whether it still
 // does: on a CPU that both share each look costs two changes of thread, and where pollers share a CPU it
-// tears a whole round trip apart. Who stops to poll after ten milliseconds keeps others waiting for a third
-// of one.
-constexpr Nanoseconds kWatchMax = kMillisecond;
+// tears a whole round trip apart. Who stops to poll after twenty milliseconds keeps others waiting for half a
+// one, and so do controllers.
+constexpr Nanoseconds kWatchMax = 500 * kMicrosecond;
 constexpr Nanoseconds kWatchStep = 5 * kMicrosecond;
 // Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
 // the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
@@ -66,7 +66,7 @@ constexpr Nanoseconds kNapInCompany = 20 * kMicrosecond;
 constexpr Nanoseconds kCompanyMemory = 10 * kMillisecond;
 // With nothing connected there is nothing to be late for.
 constexpr Nanoseconds kIdleSleep = 20 * kMillisecond;
-// But for sniffers: what they do not hear soon is overwritten.
+// For sniffers: what they do not hear soon is overwritten.
 constexpr Nanoseconds kSnifferSleep = 200 * kMicrosecond;
 constexpr Nanoseconds kServiceInterval = kMillisecond;
 constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
@@ -479,7 +479,7 @@ void Progress::run() {
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
     const Turn done = now < drove + kHandOver ? Turn{} : turn(now, Purpose::kBackground);
     if (!done.ran) {  // or somebody else is just running it
-      nap(watch);
+      nap(capture_->listens() ? std::min(watch, kSnifferSleep) : watch);
       watch = std::min(watch + kWatchStep, kWatchMax);
       continue;
     }
