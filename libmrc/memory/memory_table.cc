@@ -13,7 +13,10 @@ namespace mrc {
 namespace {
 constexpr size_t kPlacesFirst = 1024;
 constexpr size_t kPlacesEach = 4;
-constexpr size_t kRegionsOfChunk = 128;
+// Regions come in chunks: so many at first, then a quarter of what there is, up to what lies in one huge page
+// of most machines.
+constexpr size_t kChunkFirst = 128;
+constexpr size_t kChunkMost = (2 << 20) / sizeof(MemoryRegion);
 // With the last quarter of the regions that fit come so many places each: 16 would do.
 constexpr size_t kPlacesMovedAtOnce = 64;
 constexpr uint64_t kPresentAhead = 64 << 10;
@@ -33,15 +36,47 @@ MemoryTable::MemoryTable(RandomSource& random, uint32_t regions_max)
       keys_(random),
       next_key_(keys_.next()) {}
 
-// Of zeroes that the system need not write before they are used.
-MemoryTable::Places MemoryTable::make_places(size_t count) {
-  Places places(static_cast<MemoryRegion**>(std::calloc(count, sizeof(void*))));
-  if (places == nullptr) throw std::bad_alloc();  // Not by a packet: who registers memory.
-  return places;
+void* MemoryTable::zeroes(size_t bytes) const {
+  void* memory = source_ != nullptr ? source_(bytes) : std::calloc(1, bytes);
+  if (memory == nullptr) throw std::bad_alloc();  // Not by a packet: who registers memory.
+  return memory;
 }
 
-void MemoryTable::begin_growth(size_t count) {
-  grown_ = make_places(count);
+MemoryTable::Places MemoryTable::make_places(size_t count) const {
+  return Places(static_cast<MemoryRegion**>(zeroes(count * sizeof(void*))));
+}
+
+MemoryTable::Regions MemoryTable::make_regions(size_t count) const {
+  Regions regions(static_cast<MemoryRegion*>(zeroes(count * sizeof(MemoryRegion))));
+  for (size_t i = 0; i + 1 < count; ++i) regions[i].next_free = &regions[i + 1];
+  return regions;
+}
+
+MemoryTable::Supplies MemoryTable::supplies_for_one_more() const {
+  Supplies supplies;
+  if (used_ >= regions_max_) return supplies;
+  if (grown_ == nullptr && kPlacesEach * (size_t{used_} + 1) > places() - places() / 4) {
+    supplies.place_count = 2 * places();
+    supplies.places = make_places(supplies.place_count);
+  }
+  if (free_ == nullptr) {
+    supplies.region_count = std::clamp<size_t>(used_ / 4, kChunkFirst, kChunkMost);
+    supplies.regions = make_regions(supplies.region_count);
+  }
+  return supplies;
+}
+
+void MemoryTable::take(Supplies& supplies) {
+  if (supplies.places != nullptr && grown_ == nullptr)
+    begin_growth(std::move(supplies.places), supplies.place_count);
+  if (supplies.regions == nullptr) return;
+  chunks_.push_back(std::move(supplies.regions));
+  MemoryRegion* first = chunks_.back().get();
+  first[supplies.region_count - 1].next_free = std::exchange(free_, first);
+}
+
+void MemoryTable::begin_growth(Places places, size_t count) {
+  grown_ = std::move(places);
   grown_mask_ = count - 1;
   grown_from_ = 0;
 }
@@ -60,7 +95,8 @@ void MemoryTable::grow_some() {
 
 // Now: of a table that other keys come into than it has given out, and that has fewer places than the other.
 void MemoryTable::make_room() {
-  if (grown_ == nullptr) begin_growth(2 * places());
+  const size_t count = 2 * places();
+  if (grown_ == nullptr) begin_growth(make_places(count), count);
   while (grown_ != nullptr) grow_some();
 }
 
@@ -68,24 +104,17 @@ void MemoryTable::make_places_like(const MemoryTable& other) {
   const size_t wanted = other.grown_ != nullptr ? other.grown_mask_ + 1 : other.places();
   while (grown_ != nullptr) grow_some();
   if (wanted <= places()) return;
-  begin_growth(wanted);
+  begin_growth(make_places(wanted), wanted);
   while (grown_ != nullptr) grow_some();
 }
 
 // There is room for one more afterwards; nullptr when the table is full.
 MemoryRegion* MemoryTable::take_free() {
   if (used_ >= regions_max_) return nullptr;
-  const size_t wanted = kPlacesEach * (size_t{used_} + 1);
-  if (grown_ == nullptr && wanted > places() - places() / 4) begin_growth(2 * places());
+  Supplies supplies = supplies_for_one_more();
+  take(supplies);
   if (grown_ != nullptr) grow_some();
-  if (wanted > places()) make_room();
-  if (free_ == nullptr) {
-    chunks_.emplace_back(new MemoryRegion[kRegionsOfChunk]);
-    for (size_t i = kRegionsOfChunk; i-- > 0;) {
-      chunks_.back()[i].next_free = free_;
-      free_ = &chunks_.back()[i];
-    }
-  }
+  if (kPlacesEach * (size_t{used_} + 1) > places()) make_room();
   return std::exchange(free_, free_->next_free);
 }
 

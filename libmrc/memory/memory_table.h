@@ -143,12 +143,27 @@ class MemoryTable {
   // It grows a few places at a time: how many there are, and how many were looked at for that.
   size_t places() const { return place_mask_ + 1; }
   uint64_t places_moved() const { return places_moved_; }
-  // What it has grown out of, which takes a while to free: not under the engine's lock.
   struct Freed {
-    void operator()(MemoryRegion** places) const { std::free(places); }
+    void operator()(void* memory) const { std::free(memory); }
   };
   using Places = std::unique_ptr<MemoryRegion*[], Freed>;
+  using Regions = std::unique_ptr<MemoryRegion[], Freed>;
+  // What it has grown out of, which takes a while to free: not under the engine's lock.
   Places take_outgrown() { return std::move(outgrown_); }
+  // Memory that one region more takes, often none. To have it from the system takes a while, too: it is made
+  // ready under no lock, by who alone adds and removes, and taken under it. What was not is made when the
+  // region comes. May throw bad_alloc.
+  struct Supplies {
+    Places places;
+    size_t place_count = 0;
+    Regions regions;  // each names the next as free
+    size_t region_count = 0;
+  };
+  Supplies supplies_for_one_more() const;
+  void take(Supplies& supplies);
+  // Where they come from: zeroes, for std::free(); null if there are none. Without one it is calloc().
+  using Source = void* (*)(size_t bytes);
+  void set_source(Source source) { source_ = source; }
 
   // Who knows what is mapped. Without one all on-demand memory is taken to be there.
   void set_pager(Pager pager) { pager_ = pager; }
@@ -206,9 +221,11 @@ class MemoryTable {
   MemoryRegion* create();
   MemoryRegion* take_free();
   void put(MemoryRegion* region);
-  static Places make_places(size_t count);
+  void* zeroes(size_t bytes) const;
+  Places make_places(size_t count) const;
+  Regions make_regions(size_t count) const;
   void grow_some();
-  void begin_growth(size_t count);
+  void begin_growth(Places places, size_t count);
   void make_room();
   void unbind(MemoryRegion& window);
   void tell_of(const MemoryRegion& window) {
@@ -216,8 +233,9 @@ class MemoryTable {
   }
   bool page_in(const MemoryRegion& region, uint8_t* place, uint64_t bytes, uint8_t rights) const;
 
+  Source source_ = nullptr;
   // Their addresses do not move.
-  std::vector<std::unique_ptr<MemoryRegion[]>> chunks_;
+  std::vector<Regions> chunks_;
   MemoryRegion* free_ = nullptr;
   // By the lower bits of their numbers: a key whose place is taken is not given out, so that one look finds a
   // region. At most a quarter full, so that a key is seldom drawn in vain. Twice as many are made before

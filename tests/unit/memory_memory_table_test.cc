@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -313,6 +315,55 @@ TEST(MemoryTable, GrowsAFewPlacesAtATime) {
   EXPECT_GT(table.places_moved(), table.places() / 2);
   for (size_t i = 0; i < kRegions; ++i)
     ASSERT_EQ(table.translate(keys[i], kDomain, i, 16, kRemoteRead) == nullptr, gone[i]) << i;
+}
+
+// Tables get their memory here.
+struct CountedSource {
+  static inline uint32_t calls = 0;
+  static inline bool dry = false;
+  static void* get(size_t bytes) {
+    ++calls;
+    return dry ? nullptr : std::calloc(1, bytes);
+  }
+};
+
+// Who makes ready what one region more takes has it under no lock; so there is nothing left to be got.
+TEST(MemoryTable, NothingIsGotWithSupplies) {
+  constexpr size_t kRegions = 50'000;
+  SeededRandom random(6);
+  MemoryTable table(random);
+  table.set_source(CountedSource::get);
+  uint8_t buffer[1];
+  std::vector<MemoryKey> keys;
+  uint32_t got = 0;
+  for (size_t i = 0; i < kRegions; ++i) {
+    const uint32_t before = CountedSource::calls;
+    MemoryTable::Supplies supplies = table.supplies_for_one_more();
+    const uint32_t ready = CountedSource::calls;
+    got += ready - before;
+    table.take(supplies);
+    keys.push_back(table.add(kDomain, buffer, 1, i, kRemoteRead));
+    ASSERT_EQ(CountedSource::calls, ready) << i;
+  }
+  EXPECT_GT(got, 10u);
+  EXPECT_LT(got, 100u) << "chunks grow with what there is";
+  for (size_t i = 0; i < kRegions; ++i)
+    ASSERT_EQ(table.translate(keys[i], kDomain, i, 1, kRemoteRead), buffer) << i;
+  for (const MemoryKey key : keys) ASSERT_TRUE(table.remove(key));
+  EXPECT_EQ(table.supplies_for_one_more().regions, nullptr) << "what went has left its room";
+}
+
+TEST(MemoryTable, ATableWithoutMemoryStaysAsItIs) {
+  SeededRandom random(7);
+  MemoryTable table(random);
+  table.set_source(CountedSource::get);
+  uint8_t buffer[1];
+  CountedSource::dry = true;
+  EXPECT_THROW(table.add(kDomain, buffer, 1, 0, kRemoteRead), std::bad_alloc);
+  CountedSource::dry = false;
+  EXPECT_EQ(table.size(), 0u);
+  EXPECT_NE(table.add(kDomain, buffer, 1, 0, kRemoteRead), MemoryKey{});
+  EXPECT_EQ(table.size(), 1u);
 }
 
 // --- several tables that hold the same ---

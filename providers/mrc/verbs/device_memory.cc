@@ -25,10 +25,13 @@ struct Quietly : Progress::Control {
 MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_first) {
   MemoryKey key;
   MemoryRegion made;
-  MemoryTable::Places outgrown;  // freed under no lock
   {
-    Quietly control(device_.first().progress());
     MemoryTable& table = device_.first().engine().memory();
+    // What takes long is done under no lock of a shard: memory is got before, and given back behind it.
+    MemoryTable::Supplies supplies = table.supplies_for_one_more();
+    MemoryTable::Places outgrown;
+    Quietly control(device_.first().progress());
+    table.take(supplies);
     key = in_first(table);
     if (key == MemoryKey{}) return key;
     made = *table.find(key);
@@ -36,12 +39,14 @@ MemoryKey DeviceMemory::make(const std::function<MemoryKey(MemoryTable&)>& in_fi
   }
   unsigned done = 1;
   for (bool room = true; room && done < device_.shards(); done += room ? 1 : 0) {
-    MemoryTable::Places outgrown_there;
-    Quietly control(device_.shard(done).progress());
     MemoryTable& table = device_.shard(done).engine().memory();
     try {
+      MemoryTable::Supplies supplies = table.supplies_for_one_more();
+      MemoryTable::Places outgrown;
+      Quietly control(device_.shard(done).progress());
+      table.take(supplies);
       room = table.add_copy(made);
-      outgrown_there = table.take_outgrown();
+      outgrown = table.take_outgrown();
     } catch (const std::bad_alloc&) {
       room = false;
     }

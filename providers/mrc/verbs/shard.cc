@@ -13,6 +13,7 @@
 #include "providers/mrc/verbs/page_in.h"
 #include "providers/mrc/verbs/qp.h"
 #include "providers/mrc/verbs/srq.h"
+#include "providers/mrc/verbs/zeroed_memory.h"
 
 namespace mrc::provider {
 namespace {
@@ -66,6 +67,7 @@ int Shard::open(const DeviceConfig& config, std::string* error) {
   engine.profiles = profiles_.get();
   engine.trace_events = config.trace_events;
   engine_ = std::make_unique<Engine>(engine, ports_->ports(), static_cast<EventSink*>(this));
+  engine_->memory().set_source(zeroed_memory);
   engine_->memory().set_pager(
       [](void* place, size_t bytes, bool writes) { return page_in(place, bytes, writes) == 0; });
   engine_->memory().set_window_watcher(this);
