@@ -31,10 +31,11 @@ constexpr size_t kLongTurn = 8;
 // Who posts in answer to what it has just received, and then polls, need not look at the ports in between.
 constexpr Nanoseconds kLookInterval = 10 * kMicrosecond;
 // The longer one has polled without a break, the less often the background thread looks whether it still
-// does: on a CPU that both share each look costs two changes of thread, and where pollers share a CPU it
-// tears a whole round trip apart. Who stops to poll after twenty milliseconds keeps others waiting for half a
-// one, and so do controllers.
-constexpr Nanoseconds kWatchMax = 500 * kMicrosecond;
+// does, and what controllers have changed: on a CPU that both share each look costs two changes of thread.
+// Where pollers share a CPU a look tears a whole round trip apart, and who stops to poll there keeps others
+// waiting for a time slice anyway.
+constexpr Nanoseconds kWatchMax = 200 * kMicrosecond;
+constexpr Nanoseconds kWatchMaxShared = kMillisecond;
 constexpr Nanoseconds kWatchStep = 5 * kMicrosecond;
 // Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
 // the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
@@ -66,7 +67,7 @@ constexpr Nanoseconds kNapInCompany = 20 * kMicrosecond;
 constexpr Nanoseconds kCompanyMemory = 10 * kMillisecond;
 // With nothing connected there is nothing to be late for.
 constexpr Nanoseconds kIdleSleep = 20 * kMillisecond;
-// For sniffers: what they do not hear soon is overwritten.
+// But for sniffers: what they do not hear soon is overwritten.
 constexpr Nanoseconds kSnifferSleep = 200 * kMicrosecond;
 constexpr Nanoseconds kServiceInterval = kMillisecond;
 constexpr Nanoseconds kStatsInterval = 10 * kMillisecond;
@@ -250,6 +251,7 @@ void Progress::say_last_words() {
   const Nanoseconds lost = yield_for(now, &self.vain_since);
   // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
   const bool shared = lost >= kShortYield;
+  cpu_shared_.store(shared, std::memory_order_relaxed);
   self.patience = shared ? 0 : std::clamp(2 * self.patience, kPatienceMin, kPatienceMax);
   // Unless those who had it poll, too, and have run our engine meanwhile: what we wait for is theirs to do.
   const bool driven = application_drove_.load(std::memory_order_relaxed) > now;
@@ -479,8 +481,9 @@ void Progress::run() {
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
     const Turn done = now < drove + kHandOver ? Turn{} : turn(now, Purpose::kBackground);
     if (!done.ran) {  // or somebody else is just running it
-      nap(capture_->listens() ? std::min(watch, kSnifferSleep) : watch);
-      watch = std::min(watch + kWatchStep, kWatchMax);
+      nap(watch);
+      watch = std::min(watch + kWatchStep,
+                       cpu_shared_.load(std::memory_order_relaxed) ? kWatchMaxShared : kWatchMax);
       continue;
     }
     watch = kNap;

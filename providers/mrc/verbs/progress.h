@@ -165,6 +165,7 @@ class Progress {
   std::atomic<bool> asleep_{false};                // the background thread waits for wake()
   std::atomic<uint32_t> connected_{0};             // written under the lock
   std::atomic<Nanoseconds> application_drove_{0};  // when an application thread last ran the engine
+  std::atomic<bool> cpu_shared_{false};            // the application thread that last offered its CPU lost it
 };
 
 }  // namespace mrc::provider
