@@ -206,8 +206,7 @@ void Progress::say_last_words() {
 
 // --- application threads ---
 
-// Many frames take a while: who moved them has run the engine until now. Returns the latest time that is
-// known.
+// Many frames take a while: who moved them has run the engine until now.
 [[gnu::hot]] inline Nanoseconds Progress::application_ran(Nanoseconds began, const Turn& done) {
   const Nanoseconds now = done.frames < kLongTurn ? began : clock_now();
   application_drove_.store(now, std::memory_order_relaxed);

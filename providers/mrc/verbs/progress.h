@@ -122,6 +122,7 @@ class Progress {
   // One turn of the engine, and more while doorbells ring; under no lock. The first begins with what was
   // posted to this one, if it is given.
   Turn turn(Nanoseconds now, Purpose purpose, QueuePair* posted = nullptr);
+  // An application thread has done this. Returns the latest time that is known.
   Nanoseconds application_ran(Nanoseconds began, const Turn& done);
   // Under the lock. How many frames were moved.
   size_t run_engine(Nanoseconds now, Purpose purpose);
