@@ -61,11 +61,11 @@ class Flow:
         wait_until(lambda: placed(lab, 'h2') > before + 2e6, 'ib_write_bw writes')
 
     def end(self):
-        for process in (self.client, self.server):
-            alive = process.poll() is None
+        alive = {process: process.poll() is None for process in (self.client, self.server)}  # the server ends with its client
+        for process in alive:
             process.terminate()
             said = process.communicate(timeout=60)[0]
-            check(alive, f'ib_write_bw ended by itself: {said}')
+            check(alive[process], f'ib_write_bw ended by itself: {said}')
 
 
 def case_probe(program):
