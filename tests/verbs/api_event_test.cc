@@ -141,6 +141,26 @@ TEST_F(EventTest, AnotherProcessDeniesWithinAMillisecond) {
   for (const int fd : {go[0], told[0], told[1]}) close(fd);
 }
 
+// The background thread hardly looks while somebody polls, so who polls hears it himself.
+TEST_F(EventTest, TheNextPollKnowsWhatIsDenied) {
+  move_data();
+  ibv_wc wc{};
+  const auto poll_once = [&] { ASSERT_EQ(mrc_poll_cq(sends, 1, &wc), 0); };
+  const auto seldom = std::chrono::steady_clock::now() + 100ms;
+  while (std::chrono::steady_clock::now() < seldom) poll_once();
+  constexpr int kRounds = 64;
+  int heard = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    ASSERT_EQ(set_ev_state(context, kProfile, evs[5], MRC_CTL_EV_DENIED), 0);
+    poll_once();
+    heard += path_of(evs[5]).state == MRCDV_PATH_DENIED ? 1 : 0;
+    ASSERT_EQ(set_ev_state(context, kProfile, evs[5], MRC_CTL_EV_GOOD), 0);
+    poll_once();
+  }
+  // Now and then the background thread has the engine just then.
+  EXPECT_GE(heard, kRounds * 3 / 4);
+}
+
 TEST_F(EventTest, PathsThatFailAreTold) {
   mrc_comp_channel* channel = nullptr;
   ASSERT_EQ(mrc_create_comp_channel(context, &channel), 0);

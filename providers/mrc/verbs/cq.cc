@@ -280,8 +280,10 @@ int req_notify_cq(ibv_cq* queue, int solicited_only) {
   const Shard& home = *cq->home.load(std::memory_order_acquire);
   Device& device = cq->context->device();
   for (unsigned i = 0; i < device.shards(); ++i)
-    if (&device.shard(i) == &home || (cq->shards.load(std::memory_order_relaxed) >> i & 1) != 0)
+    if (&device.shard(i) == &home || (cq->shards.load(std::memory_order_relaxed) >> i & 1) != 0) {
       device.shard(i).progress().send_what_waits();
+      device.shard(i).progress().stops_polling();
+    }
   return 0;
 }
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "dpdk_io/host/cancellation.h"
@@ -31,12 +32,11 @@ constexpr size_t kLongTurn = 8;
 // Who posts in answer to what it has just received, and then polls, need not look at the ports in between.
 constexpr Nanoseconds kLookInterval = 10 * kMicrosecond;
 // The longer one has polled without a break, the less often the background thread looks whether it still
-// does, and what controllers have changed: on a CPU that both share each look costs two changes of thread.
-// Where pollers share a CPU a look tears a whole round trip apart, and who stops to poll there keeps others
-// waiting for a time slice anyway.
-constexpr Nanoseconds kWatchMax = 200 * kMicrosecond;
-constexpr Nanoseconds kWatchMaxShared = kMillisecond;
+// does: on a CPU that both share each look costs two changes of thread, and where pollers share one it tears
+// a whole round trip apart.
+constexpr Nanoseconds kWatchMax = kMillisecond;
 constexpr Nanoseconds kWatchStep = 5 * kMicrosecond;
+constexpr Nanoseconds kWatchWakes = 200 * kMicrosecond;  // naps so long can be broken off
 // Naps while queue pairs are connected: nobody else may be looking at the ports. The longer nothing has come,
 // the less an arrival is expected; naps of 50 us for ever would cost a tenth of a CPU.
 struct Nap {
@@ -217,7 +217,10 @@ void Progress::say_last_words() {
   if (!running_.load(std::memory_order_acquire)) return 0;
   const Nanoseconds now = clock_now();
   const Turn done = turn(now, purpose);
-  return done.ran ? application_ran(now, done) : 0;
+  if (!done.ran) return 0;
+  if (profiles_->changed()) [[unlikely]]
+    take_profiles_if_free();
+  return application_ran(now, done);
 }
 
 [[gnu::hot]] void Progress::drive_posted(QueuePair& qp) {
@@ -250,7 +253,6 @@ void Progress::say_last_words() {
   const Nanoseconds lost = yield_for(now, &self.vain_since);
   // Nobody else wanted this CPU: the next offer can wait. Somebody did: the sooner he has it the better.
   const bool shared = lost >= kShortYield;
-  cpu_shared_.store(shared, std::memory_order_relaxed);
   self.patience = shared ? 0 : std::clamp(2 * self.patience, kPatienceMin, kPatienceMax);
   // Unless those who had it poll, too, and have run our engine meanwhile: what we wait for is theirs to do.
   const bool driven = application_drove_.load(std::memory_order_relaxed) > now;
@@ -362,19 +364,20 @@ void Progress::wake() {
   if (uncancelled::write(wake_fd_, &one, sizeof one) < 0) return;  // already woken
 }
 
-void Progress::sleep_until_woken(Nanoseconds span) {
+bool Progress::sleep_until_woken(Nanoseconds span, bool connected) {
+  pollfd files[] = {{wake_fd_, POLLIN, 0}, {ports_->event_fd(), POLLIN, 0}};
   asleep_.store(true, std::memory_order_relaxed);
   full_fence();
-  if (!stopping_.load() && connected_.load(std::memory_order_relaxed) == 0) {
-    pollfd files[] = {{wake_fd_, POLLIN, 0}, {ports_->event_fd(), POLLIN, 0}};
+  if (!stopping_.load() && (connected_.load(std::memory_order_relaxed) != 0) == connected) {
     const timespec time = to_timespec(span);
     ppoll(files, 2, &time, nullptr);
     if ((files[1].revents & POLLIN) != 0) next_service_ = 0;
   }
   asleep_.store(false, std::memory_order_relaxed);
   uint64_t count;
-  while (read(wake_fd_, &count, sizeof count) > 0) {
-  }
+  bool woken = false;
+  while (read(wake_fd_, &count, sizeof count) > 0) woken = true;
+  return woken;
 }
 
 void Progress::housekeeping(Nanoseconds now) {
@@ -407,6 +410,25 @@ void Progress::take_profiles() {
   ControlProfiles::Word word = profiles_->read();
   Control control(*this, Wakes::kNo);
   profiles_->take(&word, *engine_, clock_now());
+}
+
+// A poller waits for nobody: what it cannot do now it does with the next poll.
+void Progress::take_profiles_if_free() {
+  std::optional<ControlProfiles::Word> word;
+  try {
+    word = profiles_->read();
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  if (!lock_.try_lock()) return;
+  memory_guard_.enter(engine_->memory());
+  try {
+    profiles_->take(&*word, *engine_, clock_now());
+  } catch (const std::bad_alloc&) {
+    // It is taken again.
+  }
+  memory_guard_.leave();
+  unlock();
 }
 
 // A portion at a time, and a turn for everybody else after each.
@@ -459,6 +481,17 @@ void Progress::give_way() {
   if (yield_for(now, &after) > kLongYield) company_until_ = after + kCompanyMemory;
 }
 
+// Returns when to look next. Short naps are not broken off: to wake somebody costs more than that saves.
+Nanoseconds Progress::watch_pollers(Nanoseconds span) {
+  const Nanoseconds until = capture_->listens() ? std::min(span, kSnifferSleep) : span;
+  bool woken = false;
+  if (until < kWatchWakes)
+    nap(until);
+  else
+    woken = sleep_until_woken(until, true);
+  return woken ? kNap : std::min(span + kWatchStep, kWatchMax);
+}
+
 void Progress::run() {
   pthread_setname_np(pthread_self(), thread_name_.c_str());
   prctl(PR_SET_TIMERSLACK, 1);
@@ -474,15 +507,13 @@ void Progress::run() {
     }
     if (connected_.load(std::memory_order_relaxed) == 0) {
       turn(now, Purpose::kBackground);  // links come and go all the same
-      sleep_until_woken(capture_->listens() ? kSnifferSleep : kIdleSleep);
+      sleep_until_woken(capture_->listens() ? kSnifferSleep : kIdleSleep, false);
       continue;
     }
     const Nanoseconds drove = application_drove_.load(std::memory_order_relaxed);
     const Turn done = now < drove + kHandOver ? Turn{} : turn(now, Purpose::kBackground);
     if (!done.ran) {  // or somebody else is just running it
-      nap(watch);
-      watch = std::min(watch + kWatchStep,
-                       cpu_shared_.load(std::memory_order_relaxed) ? kWatchMaxShared : kWatchMax);
+      watch = watch_pollers(watch);
       continue;
     }
     watch = kNap;

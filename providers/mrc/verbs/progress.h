@@ -85,6 +85,8 @@ class Progress {
   void send_what_waits() {
     if (running_.load(std::memory_order_acquire) && engine_->doorbell_pending()) drive(Purpose::kPoll);
   }
+  // This thread is about to sleep: the background thread shall see soon that nobody polls.
+  void stops_polling() { wake(); }
   // After a poll that found nothing: lets others have the CPU when this thread has polled in vain for a
   // while. True: somebody has had it, and may have sent something.
   bool found_nothing(Nanoseconds now_if_known);
@@ -132,10 +134,13 @@ class Progress {
   void housekeeping(Nanoseconds now);
   void look_at_faults();
   void take_profiles();
+  void take_profiles_if_free();
   void tell_state();
   void hear_others();
+  Nanoseconds watch_pollers(Nanoseconds span);
   void give_way();  // between two polls that are close together
-  void sleep_until_woken(Nanoseconds span);
+  // As long as that stays so: something is connected, or nothing. True: wake() has ended it.
+  bool sleep_until_woken(Nanoseconds span, bool connected);
   void wake();
   void say_last_words();
 
@@ -166,7 +171,6 @@ class Progress {
   std::atomic<bool> asleep_{false};                // the background thread waits for wake()
   std::atomic<uint32_t> connected_{0};             // written under the lock
   std::atomic<Nanoseconds> application_drove_{0};  // when an application thread last ran the engine
-  std::atomic<bool> cpu_shared_{false};            // the application thread that last offered its CPU lost it
 };
 
 }  // namespace mrc::provider
