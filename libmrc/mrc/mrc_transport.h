@@ -57,6 +57,10 @@ class MrcTransport {
     return !(sending_ && paths_->reverse_probe_due(now)) &&
            responder_.take_write(connection_, services, trace, packet, plane, now);
   }
+  bool take_middle(Context& cx, const Packet& packet, Plane plane) {
+    return !connection_.strict && connection_.extension == PeerExtension::kSupported &&
+           !(sending_ && paths_->reverse_probe_due(cx.now)) && responder_.take_middle(cx, packet, plane);
+  }
   void receive(Context& cx, const Packet& packet, Plane plane);
   More transmit(Context& cx, size_t budget, bool fresh_answers);
   [[gnu::always_inline]] void fetch_next() const { requester_.fetch_next(); }

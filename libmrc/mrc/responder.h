@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,8 @@ class Responder {
   // most come. False: nothing was done.
   bool take_write(const Connection& connection, Services& services, EventTrace& trace, const Packet& packet,
                   Plane plane, Nanoseconds now);
+  // The same for a packet of a SEND, or of the answer to a READ, that does not end it.
+  bool take_middle(Context& cx, const Packet& packet, Plane plane);
   void on_request(Context& cx, const Packet& packet, Plane plane, Requester& requester);
   void on_trimmed(Context& cx, const Packet& packet, Plane plane);
   void on_probe(Context& cx, const Packet& packet, Plane plane);
@@ -97,6 +100,13 @@ class Responder {
 
   static constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at least 1 KiB
 
+  // A packet with data that nothing but its place in the window speaks for going the general way.
+  bool is_usual(const Services& services, const Packet& packet, Plane plane) const {
+    return !packet.payload.empty() && !packet.trimmed && !fault_ && !nak_ && services.disorder == nullptr &&
+           !config_->counts_senders() && mark_of(packet, plane) == PathMark::kNone;
+  }
+  std::span<const Segment> asked_memory(SendQueue& requests, const Packet& packet) const;
+  std::span<const Segment> receive_memory(const Packet& packet);
   Placed place_other(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_write(Context& cx, const Packet& packet, uint8_t* passing);
   Placed place_send(Context& cx, const Packet& packet, uint8_t* passing);

@@ -12,9 +12,7 @@ namespace mrc {
   const Opcode opcode = packet.bth.opcode;
   const Psn psn = packet.bth.psn;
   const std::span<const uint8_t> payload = packet.payload;
-  if (!is_write(opcode) || has_immediate(opcode) || payload.empty() || packet.trimmed || fault_ || nak_ ||
-      services.disorder != nullptr || config_->counts_senders() || mark_of(packet, plane) != PathMark::kNone)
-    return false;
+  if (!is_write(opcode) || has_immediate(opcode) || !is_usual(services, packet, plane)) return false;
   const bool next = window_.would_pass(psn);
   // What closes a gap lets others pass that may have to be carried out.
   if (!next && (psn == window_.expected() || window_.classify(psn) != ReceiveWindow::Arrival::kNew ||

@@ -13,10 +13,12 @@ namespace mrc {
   }
   hear_of_pauses(services);
   last_plane_ = plane;
-  if (MrcTransport* const to = own_mrc(); to != nullptr && takes_all() && !packet.xrc &&
-                                          to->take_write(services, trace_, packet, plane, now)) [[likely]]
+  MrcTransport* const to = own_mrc();
+  const bool usual = to != nullptr && takes_all() && !packet.xrc;
+  if (usual && to->take_write(services, trace_, packet, plane, now)) [[likely]]
     return;
   Context cx = context(services, now);
+  if (usual && to->take_middle(cx, packet, plane)) return;
   if ((packet.xrc || connection_.xrc) && !packet.trimmed && !take_named_queue(cx, packet)) {
     settle(services, now);
     return;

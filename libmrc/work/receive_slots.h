@@ -65,6 +65,9 @@ class ReceiveSlots {
   // Gives the message its receive request, if it has none yet.
   Bind bind(Context& cx, uint16_t receive_msn);
   Slot& at(uint16_t receive_msn) { return slots_.at(receive_msn); }
+  bool is_bound(uint16_t receive_msn) {
+    return static_cast<uint16_t>(receive_msn - next_) < slots_.size() && at(receive_msn).bound;
+  }
   // The slot of the message whose turn it is.
   Slot& front() { return at(next_); }
   // That message is done: its receive request is used up, and the application is told. False: the completion
