@@ -100,11 +100,18 @@ class Responder {
 
   static constexpr uint32_t kSackCountMin = 1024;  // MRC 3.1: a packet counts as at least 1 KiB
 
-  // A packet with data that nothing but its place in the window speaks for going the general way.
+  // What may take a short way: a packet with data, and nothing unusual about it but its place in the window.
   bool is_usual(const Services& services, const Packet& packet, Plane plane) const {
     return !packet.payload.empty() && !packet.trimmed && !fault_ && !nak_ && services.disorder == nullptr &&
            !config_->counts_senders() && mark_of(packet, plane) == PathMark::kNone;
   }
+  // Not what closes a gap: that lets others pass that may have to be carried out.
+  bool lets_none_pass(Psn psn) const {
+    return window_.would_pass(psn) ||
+           (psn != window_.expected() && window_.classify(psn) == ReceiveWindow::Arrival::kNew);
+  }
+  // Of a packet that has been placed there.
+  void take_in(Services& services, EventTrace& trace, const Packet& packet, Plane plane, Nanoseconds now);
   std::span<const Segment> asked_memory(SendQueue& requests, const Packet& packet) const;
   std::span<const Segment> receive_memory(const Packet& packet);
   Placed place_other(Context& cx, const Packet& packet, uint8_t* passing);
@@ -209,6 +216,23 @@ inline void Responder::pass(Psn psn, bool ends_message, bool asks) {
   }
   nothing_follows_ = ends_message && asks;  // MRC 3.1: who has nothing more to send asks for an answer
   if (asks) ack_due_ = true;
+}
+
+[[gnu::always_inline]] inline void Responder::take_in(Services& services, EventTrace& trace,
+                                                      const Packet& packet, Plane plane, Nanoseconds now) {
+  const Psn psn = packet.bth.psn;
+  const bool ends = is_message_end(packet.bth.opcode);
+  const bool asks = packet.bth.ack_request;
+  services.counters.payload_bytes_placed += packet.payload.size();
+  trace.note(now, TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(packet.payload.size()));
+  count_arrival(services.counters, packet, plane);
+  if (window_.would_pass(psn)) {
+    window_.pass_at_once();
+    pass(psn, ends, asks);
+  } else {
+    window_.record(psn, static_cast<uint8_t>((ends ? ReceiveWindow::kEndsMessage : 0) |
+                                             (asks ? ReceiveWindow::kAckRequested : 0)));
+  }
 }
 
 }  // namespace mrc

@@ -31,26 +31,15 @@ std::span<const Segment> Responder::receive_memory(const Packet& packet) {
   const bool answers = is_read_response(opcode);
   if ((!answers && !is_send(opcode)) || is_message_end(opcode) || !is_usual(cx.services, packet, plane))
     return false;
-  const Psn psn = packet.bth.psn;
-  const bool next = window_.would_pass(psn);
-  if (!next && (psn == window_.expected() || window_.classify(psn) != ReceiveWindow::Arrival::kNew))
-    return false;
+  if (!lets_none_pass(packet.bth.psn)) return false;
   const std::span<const Segment> into =
       answers ? asked_memory(cx.send_queue, packet) : receive_memory(packet);
   if (!scatter(cx.services.memory, answers ? cx.connection.domain : cx.receiver(), into, packet.reth.address,
                packet.payload))
     return false;
   if (answers) answers_->awaited.count_placed();
-  cx.services.counters.payload_bytes_placed += packet.payload.size();
-  cx.note(TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(packet.payload.size()));
-  count_arrival(cx.services.counters, packet, plane);
-  if (next) {
-    window_.pass_at_once();
-    pass(psn, false, packet.bth.ack_request);
-  } else {
-    order_.pass_over(window_, psn);
-    window_.record(psn, packet.bth.ack_request ? ReceiveWindow::kAckRequested : ReceiveWindow::kNothing);
-  }
+  order_.pass_over(window_, packet.bth.psn);
+  take_in(cx.services, cx.trace, packet, plane, cx.now);
   return true;
 }
 

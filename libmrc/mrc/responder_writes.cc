@@ -14,10 +14,7 @@ namespace mrc {
   const std::span<const uint8_t> payload = packet.payload;
   if (!is_write(opcode) || has_immediate(opcode) || !is_usual(services, packet, plane)) return false;
   const bool next = window_.would_pass(psn);
-  // What closes a gap lets others pass that may have to be carried out.
-  if (!next && (psn == window_.expected() || window_.classify(psn) != ReceiveWindow::Arrival::kNew ||
-                !order_.make_place(window_, psn)))
-    return false;
+  if (!lets_none_pass(psn) || (!next && !order_.make_place(window_, psn))) return false;
   uint8_t* to = nullptr;
   if (!write_allowed(connection, services.memory, opcode, packet.reth, payload.size(), &to)) return false;
   const uint32_t losses = services.memory.losses();
@@ -26,17 +23,7 @@ namespace mrc {
   else
     order_.place(window_, psn, to, payload);
   if (services.memory.losses() != losses) return false;
-  trace.note(now, TraceEvent::kReceived, psn, kNoPath, static_cast<uint32_t>(payload.size()));
-  count_arrival(services.counters, packet, plane);
-  services.counters.payload_bytes_placed += payload.size();
-  const bool ends = is_message_end(opcode);
-  if (next) {
-    window_.pass_at_once();
-    pass(psn, ends, packet.bth.ack_request);
-  } else {
-    window_.record(psn, static_cast<uint8_t>((ends ? ReceiveWindow::kEndsMessage : 0) |
-                                             (packet.bth.ack_request ? ReceiveWindow::kAckRequested : 0)));
-  }
+  take_in(services, trace, packet, plane, now);
   return true;
 }
 

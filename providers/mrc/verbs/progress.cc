@@ -219,7 +219,7 @@ void Progress::say_last_words() {
   const Turn done = turn(now, purpose);
   if (!done.ran) return 0;
   if (profiles_->changed()) [[unlikely]]
-    take_profiles_if_free();
+    take_profiles();
   return application_ran(now, done);
 }
 
@@ -405,15 +405,9 @@ void Progress::housekeeping(Nanoseconds now) {
   if (capture_->listens()) hear_others();
 }
 
-// Read and freed under no lock: there may be thousands of paths.
+// Read and freed under no lock: there may be thousands of paths. Nobody waits for the engine: who has it
+// takes them with its next poll, or we do in our next turn.
 void Progress::take_profiles() {
-  ControlProfiles::Word word = profiles_->read();
-  Control control(*this, Wakes::kNo);
-  profiles_->take(&word, *engine_, clock_now());
-}
-
-// A poller waits for nobody: what it cannot do now it does with the next poll.
-void Progress::take_profiles_if_free() {
   std::optional<ControlProfiles::Word> word;
   try {
     word = profiles_->read();

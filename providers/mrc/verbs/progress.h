@@ -134,7 +134,6 @@ class Progress {
   void housekeeping(Nanoseconds now);
   void look_at_faults();
   void take_profiles();
-  void take_profiles_if_free();
   void tell_state();
   void hear_others();
   Nanoseconds watch_pollers(Nanoseconds span);
